@@ -1,0 +1,44 @@
+"""What every test can count on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.chromium import launch_options
+from tests.support.environment import is_ours
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
+
+# No test may use the keys, or depend on the settings, of the person who runs it.
+for _name in [name for name in os.environ if is_ours(name)]:
+    del os.environ[_name]
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+async def chromium(anyio_backend: str) -> AsyncIterator[Browser]:
+    """One real browser for all tests of a process; each test takes contexts of its own."""
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(**launch_options())
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture
+async def page(chromium: Browser) -> AsyncIterator[Page]:
+    """An empty page in a context of its own, with waits of at most ten seconds."""
+    context = await chromium.new_context()
+    context.set_default_timeout(10_000)
+    yield await context.new_page()
+    await context.close()

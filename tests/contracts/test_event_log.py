@@ -1,0 +1,179 @@
+"""What every event log promises: one body over all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, strategies as st
+
+from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener, join_deltas
+from web.harness.values.events import (
+    Event,
+    EventBody,
+    RunResult,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolResult,
+)
+
+pytestmark = pytest.mark.anyio
+
+MakeLog = Callable[[Listener | None], EventLog]
+
+
+def in_memory(listener: Listener | None = None) -> EventLog:
+    return InMemoryEventLog(lambda: 12.5, listener)
+
+
+@pytest.fixture(params=[in_memory], ids=["memory"])
+def make_log(request: pytest.FixtureRequest) -> MakeLog:
+    made: MakeLog = request.param
+    return made
+
+
+@pytest.fixture
+def log(make_log: MakeLog) -> EventLog:
+    return make_log(None)
+
+
+def texts(*pieces: str) -> list[EventBody]:
+    return [TextDelta(piece, "m") for piece in pieces]
+
+
+END = RunResult("completed", "ab")
+
+
+async def test_events_are_numbered_from_one_without_gaps(log: EventLog) -> None:
+    log.append("r", texts("a"))
+    log.append("r", texts("b", "c"))
+    await log.flush("r")
+    page = await log.read("r")
+    assert [event.number for event in page.events] == [1, 2, 3]
+    assert [event.type for event in page.events] == ["text_delta"] * 3
+    assert not page.gap
+
+
+async def test_a_reader_gets_what_is_after_its_cursor(log: EventLog) -> None:
+    log.append("r", texts("a", "b", "c"))
+    await log.flush("r")
+    assert [event.number for event in (await log.read("r", 1)).events] == [2, 3]
+    assert [event.number for event in (await log.read("r", 1, limit=1)).events] == [2]
+    assert (await log.read("r", 3)).events == []
+    assert (await log.read("r", 99)).events == []
+
+
+async def test_runs_do_not_mix(log: EventLog) -> None:
+    log.append("r", texts("a"))
+    log.append("s", texts("b"))
+    await log.flush("s")
+    (event,) = (await log.read("s")).events
+    assert (event.number, event.body) == (1, TextDelta("b", "m"))
+    assert (await log.read("unknown")).events == ()
+
+
+async def test_waiting_ends_when_an_event_comes_also_for_a_run_that_has_not_begun(
+    log: EventLog,
+) -> None:
+    waiting = asyncio.ensure_future(log.wait("r", 0))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    log.append("r", texts("a"))
+    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(log.wait("r", 0), 5)
+
+
+async def test_waiting_after_the_end_of_a_run_does_not_hang(log: EventLog) -> None:
+    log.append("r", [END])
+    await log.flush("r")
+    await asyncio.wait_for(log.wait("r", 1), 5)
+
+
+async def test_a_listener_sees_every_event_once_in_order(make_log: MakeLog) -> None:
+    seen: list[tuple[str, int]] = []
+    log = make_log(lambda run, events: seen.extend((run, event.number) for event in events))
+    log.append("r", texts("a", "b"))
+    log.append("r", [])
+    log.append("r", [END])
+    await log.flush("r")
+    assert seen == [("r", 1), ("r", 2), ("r", 3)]
+
+
+async def test_an_ended_run_has_its_deltas_joined_under_the_last_number(log: EventLog) -> None:
+    log.append("r", [*texts("a", "b"), ToolResult("c", "t", "x"), *texts("c", "d"), END])
+    await log.flush("r")
+    page = await log.read("r")
+    assert [(event.number, event.type) for event in page.events] == [
+        (2, "text_delta"),
+        (3, "tool_result"),
+        (5, "text_delta"),
+        (6, "run_result"),
+    ]
+    assert page.events[0].body == TextDelta("ab", "m")
+    assert [event.number for event in (await log.read("r", 2)).events] == [3, 5, 6]
+    assert [event.number for event in (await log.read("r", 5)).events] == [6]
+
+
+async def test_a_folded_run_keeps_its_result_and_tells_of_the_gap(log: EventLog) -> None:
+    log.append("r", [*texts("a"), ToolResult("c", "t", "x"), END])
+    await log.fold("r")
+    early = await log.read("r", 0)
+    assert early.gap
+    assert [event.number for event in early.events] == [3]
+    assert not (await log.read("r", 2)).gap
+
+
+async def test_a_run_that_goes_on_is_not_folded(log: EventLog) -> None:
+    log.append("r", texts("a", "b"))
+    await log.fold("r")
+    page = await log.read("r")
+    assert not page.gap
+    assert len(page.events) == 2
+
+
+async def test_a_forgotten_run_is_as_if_it_had_never_been(log: EventLog) -> None:
+    log.append("r", [END])
+    await log.forget("r")
+    await log.forget("r")
+    assert (await log.read("r")).events == ()
+
+
+bodies = st.lists(
+    st.one_of(
+        st.builds(TextDelta, st.text(max_size=3), st.sampled_from("mn")),
+        st.builds(ThinkingDelta, st.text(max_size=3), st.sampled_from("mn")),
+        st.builds(
+            ToolCallDelta, st.sampled_from("cd"), st.just("t"), st.text(max_size=3), st.just("m")
+        ),
+        st.builds(ToolResult, st.sampled_from("cd"), st.just("t"), st.text(max_size=3)),
+    )
+)
+
+
+def replayed(events: list[Event]) -> list[tuple[str, str, str]]:
+    """What a reader makes of events: neighbouring pieces of one stream put together."""
+    seen: list[tuple[str, str, str]] = []
+    for event in events:
+        body = event.body
+        owner = getattr(body, "call_id", "") or getattr(body, "message_id", "")
+        piece = body.arguments if isinstance(body, ToolCallDelta) else getattr(body, "text", "")
+        joins = body.type.endswith("_delta")
+        if joins and seen and seen[-1][:2] == (body.type, owner):
+            seen[-1] = (body.type, owner, seen[-1][2] + piece)
+        else:
+            seen.append((body.type, owner, piece))
+    return seen
+
+
+@given(bodies)
+def test_joining_changes_neither_order_nor_text_nor_the_last_number(
+    given_bodies: list[EventBody],
+) -> None:
+    events = [Event(number, 0.0, body) for number, body in enumerate(given_bodies, 1)]
+    joined = join_deltas(events)
+    assert replayed(joined) == replayed(events)
+    numbers = [event.number for event in joined]
+    assert numbers == sorted(set(numbers))
+    assert numbers[-1:] == [event.number for event in events][-1:]

@@ -1,0 +1,464 @@
+"""An agent performs what the loop decides: model, tools, questions, stops, failures."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TypeVar
+
+import pytest
+
+from tests.support.scripted_provider import (
+    ScriptedProvider,
+    Step,
+    breaks,
+    calls,
+    says,
+    thinks,
+)
+from web.harness.agent.agent import Agent
+from web.harness.agent.questions import Answer
+from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.tool import PermissionLevel, ToolContext
+from web.harness.values.config import AgentConfig, Limits, Retry
+from web.harness.values.errors import AgentBusy, AgentClosed, DecisionRefused, ToolError
+from web.harness.values.events import (
+    ApprovalRequired,
+    AttemptReset,
+    ErrorReport,
+    Event,
+    RunResult,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolResult,
+    UsageReport,
+    Waiting,
+)
+from web.harness.values.messages import ThinkingBlock, ToolResultBlock
+from web.harness.values.model import TextChunk
+from web.harness.values.usage import Prices
+
+pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
+
+QUICK = AgentConfig(retry=Retry(attempts=3, backoff_seconds=0.001))
+
+
+def tools() -> ToolRegistry:
+    registry = ToolRegistry()
+
+    @registry.register(permission=PermissionLevel.ALLOW)
+    def double(number: int) -> str:
+        return str(number * 2)
+
+    @registry.register(permission=PermissionLevel.ASK)
+    def save(text: str) -> str:
+        return f"saved {text}"
+
+    @registry.register(permission=PermissionLevel.DENY)
+    def forbidden() -> str:
+        return "ran"
+
+    return registry
+
+
+def agent_for(*answers: list[Step], config: AgentConfig = QUICK, **more: object) -> Agent:
+    given = {"provider": ScriptedProvider(*answers), "tools": tools(), **more}
+    return Agent(config, **given)  # type: ignore[arg-type]
+
+
+async def all_events(agent: Agent, message: str = "hello") -> list[Event]:
+    async with agent.run_stream(message) as events:
+        return [event async for event in events]
+
+
+def of_type(events: list[Event], kind: type[T]) -> list[T]:
+    return [event.body for event in events if isinstance(event.body, kind)]
+
+
+async def test_an_answer_streams_and_ends_with_its_result() -> None:
+    agent = agent_for(says("Hel", "lo"))
+    events = await all_events(agent)
+    assert [event.number for event in events] == list(range(1, len(events) + 1))
+    assert [delta.text for delta in of_type(events, TextDelta)] == ["Hel", "lo"]
+    result = events[-1].body
+    assert isinstance(result, RunResult)
+    assert (result.status, result.text, result.iterations) == ("completed", "Hello", 1)
+    roles = [message.role for message in agent.memory.get_messages()]
+    assert roles == ["user", "assistant"]
+
+
+async def test_each_message_is_the_child_of_the_one_before() -> None:
+    agent = agent_for(calls(("double", {"number": 2})), says("four"))
+    await agent.run("first")
+    await agent.run("second")
+    messages = agent.memory.get_messages()
+    assert [message.parent_id for message in messages[1:]] == [
+        message.id for message in messages[:-1]
+    ]
+    assert len({message.id for message in messages}) == len(messages)
+
+
+async def test_results_stand_in_the_order_of_the_calls_whichever_ends_first() -> None:
+    registry, second_ended = ToolRegistry(), asyncio.Event()
+
+    @registry.register(permission=PermissionLevel.ALLOW)
+    async def first() -> str:
+        await second_ended.wait()
+        return "one"
+
+    @registry.register(permission=PermissionLevel.ALLOW)
+    async def second() -> str:
+        second_ended.set()
+        return "two"
+
+    agent = agent_for(calls(("first", {}), ("second", {})), says("done"), tools=registry)
+    events = await all_events(agent)
+    assert [result.text for result in of_type(events, ToolResult)] == ["two", "one"]
+    tool_message = agent.memory.get_messages()[2]
+    assert [block.text for block in tool_message.content if isinstance(block, ToolResultBlock)] == [
+        "one",
+        "two",
+    ]
+
+
+async def test_calls_have_unique_ids_of_our_own_across_a_conversation() -> None:
+    agent = agent_for(calls(("double", {"number": 1}), ("double", {"number": 1})), says("x"))
+    events = await all_events(agent)
+    events += await all_events(agent)
+    starts = [start.call_id for start in of_type(events, ToolCallStart)]
+    assert len(starts) == len(set(starts)) == 2
+    assert {delta.call_id for delta in of_type(events, ToolCallDelta)} == set(starts)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("double", {"number": "many"}, "number"),
+        ("missing", {}, "missing"),
+        ("forbidden", {}, "not allowed"),
+    ],
+)
+async def test_a_call_that_cannot_run_tells_the_model_why(
+    name: str, arguments: dict[str, object], words: str
+) -> None:
+    agent = agent_for(calls((name, arguments)), says("sorry"))
+    events = await all_events(agent)
+    (result,) = of_type(events, ToolResult)
+    assert result.is_error
+    assert words in result.text
+    assert not of_type(events, ToolCallStart)
+    last = events[-1].body
+    assert isinstance(last, RunResult)
+    assert last.status == "completed"
+
+
+async def test_a_denied_tool_is_not_even_offered() -> None:
+    agent = agent_for(says("x"))
+    await agent.run("hello")
+    provider = agent._provider
+    assert isinstance(provider, ScriptedProvider)
+    assert {spec.name for spec in provider.requests[0].tools} == {"double", "save"}
+
+
+async def decided(agent: Agent, decision: str, **more: object) -> tuple[list[Event], str]:
+    """Runs one turn and gives the same answer to each question; returns the last key too."""
+    events, key = [], ""
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            events.append(event)
+            if isinstance(event.body, ApprovalRequired):
+                key = event.body.key
+                agent.decide(key, decision, **more)  # type: ignore[arg-type]
+    return events, key
+
+
+async def test_an_allowed_call_runs_with_the_arguments_that_were_shown() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    events, _ = await decided(agent, "allow")
+    (start,) = of_type(events, ToolCallStart)
+    assert (start.arguments, start.decision, start.edited) == ({"text": "a"}, "allow", False)
+    assert of_type(events, ToolResult)[0].text == "saved a"
+
+
+async def test_edited_arguments_run_and_the_model_is_told() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    events, _ = await decided(agent, "allow", arguments={"text": "b"})
+    (start,) = of_type(events, ToolCallStart)
+    assert (start.arguments, start.edited) == ({"text": "b"}, True)
+    (result,) = of_type(events, ToolResult)
+    assert "saved b" in result.text
+    assert "changed the arguments" in result.text
+
+
+async def test_edited_arguments_that_do_not_fit_leave_the_question_open() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            if isinstance(event.body, ApprovalRequired):
+                with pytest.raises(DecisionRefused, match="text"):
+                    agent.decide(event.body.key, "allow", arguments={"words": 1})
+                agent.decide(event.body.key, "allow")
+            last = event.body
+    assert isinstance(last, RunResult)
+    assert last.status == "completed"
+
+
+async def test_a_refusal_reaches_the_model_with_its_reason() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    events, _ = await decided(agent, "deny", reason="not today")
+    (result,) = of_type(events, ToolResult)
+    assert (result.is_error, result.decision) == (True, "deny")
+    assert "not today" in result.text
+    assert not of_type(events, ToolCallStart)
+
+
+async def test_allowing_for_the_chat_asks_no_more() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), calls(("save", {"text": "b"})), says("ok"))
+    events, _ = await decided(agent, "allow_chat")
+    assert len(of_type(events, ApprovalRequired)) == 1
+    assert [result.text for result in of_type(events, ToolResult)] == ["saved a", "saved b"]
+    assert agent.permissions.grants == ["save"]
+
+
+async def test_a_question_is_answered_once_and_not_when_it_is_too_late() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            if isinstance(event.body, ApprovalRequired):
+                key = event.body.key
+                agent.decide(key, "allow")
+                with pytest.raises(DecisionRefused, match="answered"):
+                    agent.decide(key, "deny")
+                with pytest.raises(DecisionRefused, match="not open"):
+                    agent.decide(key + "0", "allow")
+    with pytest.raises(DecisionRefused):
+        agent.decide(key, "allow")
+
+
+async def test_questions_of_equal_calls_with_other_arguments_have_other_keys() -> None:
+    agent = agent_for(calls(("save", {"text": "a"}), ("save", {"text": "b"})), says("ok"))
+    events, _ = await decided(agent, "allow")
+    assert len({question.key for question in of_type(events, ApprovalRequired)}) == 2
+
+
+async def test_without_anybody_to_ask_a_call_is_refused() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    result = await agent.run("hello")
+    assert result.status == "completed"
+    tool_message = agent.memory.get_messages()[2]
+    assert isinstance(tool_message.content[0], ToolResultBlock)
+    assert "nobody to ask" in tool_message.content[0].text
+
+
+async def test_an_approver_is_asked() -> None:
+    asked: list[str] = []
+
+    async def approver(question: ApprovalRequired) -> Answer:
+        asked.append(question.name)
+        return Answer("allow")
+
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"), approver=approver)
+    assert (await agent.run("hello")).status == "completed"
+    assert asked == ["save"]
+
+
+async def test_a_preview_that_sees_the_call_fail_spares_the_person_the_question() -> None:
+    registry = ToolRegistry()
+
+    async def preview(arguments: dict[str, object], context: ToolContext) -> None:
+        raise ToolError("There is no such folder.")
+
+    @registry.register(preview=preview)
+    def save(text: str) -> str:
+        return "saved"
+
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"), tools=registry)
+    events = await all_events(agent)
+    assert not of_type(events, ApprovalRequired)
+    assert "no such folder" in of_type(events, ToolResult)[0].text
+
+
+async def test_a_transient_failure_takes_back_what_was_shown_and_tries_again() -> None:
+    agent = agent_for(breaks("wrong ", "start"), says("right"))
+    events = await all_events(agent)
+    (reset,) = of_type(events, AttemptReset)
+    first = of_type(events, TextDelta)[0]
+    assert (reset.message_id, reset.attempt) == (first.message_id, 1)
+    assert len(of_type(events, Waiting)) == 1
+    assert agent.memory.get_messages()[-1].text == "right"
+
+
+async def test_a_failure_that_stays_ends_the_run_and_keeps_what_was_written() -> None:
+    agent = agent_for(breaks("partial", transient=False, code="provider_auth"))
+    events = await all_events(agent)
+    (report,) = of_type(events, ErrorReport)
+    assert (report.code, report.hint) == ("provider_auth", "Wait.")
+    result = events[-1].body
+    assert isinstance(result, RunResult)
+    assert (result.status, result.reason, result.text) == ("failed", "provider_auth", "partial")
+    assert agent.memory.get_messages()[-1].text == "partial"
+
+
+async def test_a_provider_that_breaks_its_contract_fails_the_run_in_words() -> None:
+    agent = agent_for([TextChunk("half")])
+    events = await all_events(agent)
+    assert of_type(events, ErrorReport)[0].code == "internal_error"
+
+
+async def test_stopping_ends_the_model_call_at_once_and_keeps_the_text() -> None:
+    never = asyncio.Event()
+    provider = ScriptedProvider([TextChunk("so far"), never])
+    agent = agent_for(provider=provider)
+    events: list[Event] = []
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            events.append(event)
+            if isinstance(event.body, TextDelta):
+                agent.cancel()
+    result = events[-1].body
+    assert isinstance(result, RunResult)
+    assert (result.status, result.reason, result.text) == ("cancelled", "stopped", "so far")
+    assert provider.open == 0
+    assert agent.memory.get_messages()[-1].text == "so far"
+
+
+async def test_stopping_ends_running_tools_and_open_questions_with_one_result_each() -> None:
+    ended = asyncio.Event()
+    registry = tools()
+
+    @registry.register(permission=PermissionLevel.ALLOW)
+    async def endless() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return "never"
+
+    agent = agent_for(calls(("endless", {}), ("save", {"text": "a"})), tools=registry)
+    events: list[Event] = []
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            events.append(event)
+            if isinstance(event.body, ToolCallStart):
+                agent.cancel()
+    assert ended.is_set()
+    results = of_type(events, ToolResult)
+    assert all(result.stopped and result.is_error for result in results)
+    assert len({result.call_id for result in results}) == len(results) == 2
+    tool_message = agent.memory.get_messages()[-1]
+    assert (tool_message.role, len(tool_message.content)) == ("tool", 2)
+
+
+async def test_leaving_the_stream_early_stops_the_run_and_leaves_a_whole_conversation() -> None:
+    registry, ended = tools(), asyncio.Event()
+
+    @registry.register(permission=PermissionLevel.ALLOW)
+    async def endless() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return "never"
+
+    agent = agent_for(calls(("endless", {})), says("ok"), tools=registry)
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            if isinstance(event.body, ToolCallStart):
+                break
+    assert ended.is_set()
+    assert [message.role for message in agent.memory.get_messages()] == [
+        "user",
+        "assistant",
+        "tool",
+    ]
+    assert (await agent.run("again")).status == "completed"
+
+
+async def test_cancelling_the_task_of_a_run_stops_it_and_settles_its_calls() -> None:
+    started = asyncio.Event()
+    registry = tools()
+
+    @registry.register(permission=PermissionLevel.ALLOW)
+    async def endless() -> str:
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    agent = agent_for(calls(("endless", {})), tools=registry)
+    events: list[object] = []
+    run = asyncio.ensure_future(agent.perform("hello", run_id="r", emit=events.extend))
+    await asyncio.wait_for(started.wait(), 5)
+    run.cancel()
+    with suppress(asyncio.CancelledError):
+        await run
+    assert isinstance(events[-1], RunResult)
+    assert events[-1].status == "cancelled"
+    assert [message.role for message in agent.memory.get_messages()][-1] == "tool"
+
+
+async def test_a_second_run_is_refused_at_once() -> None:
+    go_on = asyncio.Event()
+    agent = agent_for([TextChunk("a"), go_on, *says("b")])
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            if isinstance(event.body, TextDelta) and event.body.text == "a":
+                with pytest.raises(AgentBusy):
+                    await agent.perform("again", run_id="other", emit=lambda bodies: None)
+                go_on.set()
+
+
+async def test_a_closed_agent_says_so_and_closes_only_what_it_made() -> None:
+    provider = ScriptedProvider(says("x"))
+    async with Agent(QUICK, provider=provider) as agent:
+        await agent.run("hello")
+    await agent.aclose()
+    assert provider.closed == 0
+    with pytest.raises(AgentClosed):
+        await agent.perform("hello", run_id="r", emit=lambda bodies: None)
+
+
+async def test_thinking_is_kept_with_its_seal_before_the_text() -> None:
+    agent = agent_for(thinks("hm", "yes"))
+    await agent.run("hello")
+    block = agent.memory.get_messages()[-1].content[0]
+    assert block == ThinkingBlock("hm", "sealed")
+
+
+async def test_usage_and_cost_are_reported_and_summed() -> None:
+    config = AgentConfig(limits=Limits(prices=Prices(1_000_000, 1_000_000)))
+    agent = agent_for(calls(("double", {"number": 2})), says("four"), config=config)
+    events = await all_events(agent)
+    costs = [report.cost for report in of_type(events, UsageReport)]
+    assert costs == [15.0, 11.0]
+    result = events[-1].body
+    assert isinstance(result, RunResult)
+    assert (result.cost, result.usage.input_tokens) == (26.0, 20)
+
+
+async def test_the_limit_of_model_calls_ends_a_run_with_words() -> None:
+    config = AgentConfig(limits=Limits(max_iterations=2))
+    agent = agent_for(calls(("double", {"number": 2})), config=config)
+    result = await agent.run("hello")
+    assert (result.status, result.reason, result.iterations) == ("limit", "max_iterations", 2)
+
+
+async def test_a_tool_that_takes_too_long_is_an_error_result() -> None:
+    registry = ToolRegistry()
+
+    @registry.register(permission=PermissionLevel.ALLOW, timeout_seconds=0.01)
+    async def slow() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    agent = agent_for(calls(("slow", {})), says("ok"), tools=registry)
+    events = await all_events(agent)
+    assert "0.01 seconds" in of_type(events, ToolResult)[0].text
+
+
+async def test_an_agent_without_anything_uses_the_demo_model_and_says_so() -> None:
+    async with Agent() as agent:
+        result = await agent.run("help")
+    assert "demo" in result.text.lower()

@@ -1,0 +1,71 @@
+"""A real browser for tests, and contexts that notice when a page complains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from tests.support.chromium import launch_options
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, WebError
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # Each page in a process of its own, so that one can crash and the others live.
+    "--site-per-process",
+)
+
+
+@asynccontextmanager
+async def launched(*, without: Sequence[str] = ()) -> AsyncIterator[Browser]:
+    """Starts Chromium; `without` names default arguments that it is not to get."""
+    from playwright.async_api import async_playwright
+
+    options = launch_options()
+    arguments = [*options.pop("args", ()), *FLAGS]  # type: ignore[misc]
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            args=arguments,
+            ignore_default_args=list(without),
+            **options,  # type: ignore[arg-type]
+        )
+        yield browser
+        await browser.close()
+
+
+class Complaints:
+    """What the pages of a context wrote to their consoles as errors, or threw.
+
+    That includes violations of the Content-Security-Policy. What a test expects it `allows`.
+    """
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.heard: list[str] = []
+        self._allowed: list[re.Pattern[str]] = []
+        context.on("console", self._console)
+        context.on("weberror", self._error)
+
+    def allow(self, pattern: str) -> None:
+        self._allowed.append(re.compile(pattern))
+
+    @property
+    def unexpected(self) -> list[str]:
+        return [
+            text for text in self.heard if not any(each.search(text) for each in self._allowed)
+        ]
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.heard.append(f"{message.text} ({message.location.get('url')})")
+
+    def _error(self, error: WebError) -> None:
+        self.heard.append(str(error.error))

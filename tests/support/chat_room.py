@@ -1,0 +1,127 @@
+"""Chats and turns with scripted models, as `web.app` builds them but without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from tests.support.scripted_provider import ScriptedProvider
+from web.chats.chat import Chat, Turn
+from web.chats.kinds import PartData
+from web.chats.parts import Clock
+from web.chats.records import InMemoryChatRecords
+from web.chats.registry import ChatLimits, Chats
+from web.chats.tasks import TaskOwner
+from web.chats.turns import Equipment, TurnLimits, Turns
+from web.harness.host import HarnessRuntime
+from web.harness.sessions.event_log import InMemoryEventLog
+from web.harness.sessions.identity import LOCAL_IDENTITY
+from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.tools.registry import ToolRegistry
+from web.harness.values.config import AgentConfig, ModelName, Retry
+from web.harness.values.events import Event, EventBody, RunResult
+
+MODELS = (ModelName("demo", "demo"), ModelName("openai", "other"))
+
+
+@dataclass
+class ChatRoom:
+    """`provider` answers every model; `time` is what the clock says, in seconds."""
+
+    chats: Chats
+    turns: Turns
+    events: InMemoryEventLog
+    sessions: InMemorySessionStore
+    records: InMemoryChatRecords
+    provider: ScriptedProvider
+    models: list[str]
+
+    async def new_chat(self, **given: str) -> Chat:
+        return await self.chats.create(LOCAL_IDENTITY, **given)
+
+    async def say(self, chat: Chat, text: str = "hello", **more: str) -> Turn:
+        return await self.chats.send(chat, text, queue=True, **more)
+
+    async def result(self, run_id: str) -> RunResult:
+        """The result of a run, once the chat may be used for the next one."""
+        body = await self.event(run_id, lambda body: isinstance(body, RunResult))
+        assert isinstance(body, RunResult)
+        task = self.turns._running.get(run_id)
+        if task is not None:
+            await asyncio.wait({task}, timeout=10)
+        return body
+
+    async def event(self, run_id: str, wanted: Callable[[EventBody], bool]) -> EventBody:
+        """The first event of a run that is wanted, waiting for it."""
+        cursor = 0
+        async with asyncio.timeout(10):
+            while True:
+                await self.events.wait(run_id, cursor)
+                page = await self.events.read(run_id, cursor)
+                for event in page.events:
+                    cursor = event.number
+                    if wanted(event.body):
+                        return event.body
+
+    async def all_events(self, run_id: str) -> list[Event]:
+        return list((await self.events.read(run_id)).events)
+
+
+@asynccontextmanager
+async def chat_room(
+    provider: ScriptedProvider,
+    tools: ToolRegistry | None = None,
+    *,
+    max_chats: int = 100,
+    max_running: int = 50,
+    max_queued: int = 3,
+    max_message_chars: int = 1_000,
+    kept_runs: int = 3,
+    undo_seconds: float = 30,
+) -> AsyncIterator[ChatRoom]:
+    times, ids = itertools.count(1_000), itertools.count(1)
+    events = InMemoryEventLog(
+        lambda: float(next(times)),
+        lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new),
+    )
+    sessions, records = InMemorySessionStore(), InMemoryChatRecords()
+    models: list[str] = []
+
+    def provide(model: ModelName) -> ScriptedProvider:
+        models.append(str(model))
+        return provider
+
+    async with TaskOwner() as tasks:
+        turns = Turns(
+            tasks=tasks,
+            runtime=HarnessRuntime(sessions),
+            events=events,
+            equipment=Equipment(
+                AgentConfig(retry=Retry(attempts=3, backoff_seconds=0.001)),
+                provide,
+                lambda chat: tools or ToolRegistry(),
+            ),
+            limits=TurnLimits(max_running, max_queued, max_message_chars, kept_runs),
+            now=lambda: float(next(times)),
+            changed=lambda chat: chats.show(chat),
+        )
+        chats = Chats(
+            tasks=tasks,
+            turns=turns,
+            sessions=sessions,
+            records=records,
+            clock=Clock("e"),
+            models=MODELS,
+            limits=ChatLimits(max_chats, max_message_chars, 80, undo_seconds),
+            now=lambda: float(next(times)),
+            new_id=lambda: f"x{next(ids)}",
+        )
+        yield ChatRoom(chats, turns, events, sessions, records, provider, models)
+
+
+def log_of(chat: Chat, slot: str = "log") -> list[PartData]:
+    """What a slot of the chat shows, in order."""
+    return [part.data for part in chat.channel.slot(slot)]

@@ -1,0 +1,30 @@
+"""Which Chromium the browser tests use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+VARIABLE = "HARNESS_WEB_CHROMIUM"
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def installed_chromium() -> str | None:
+    """The path of a browser that is on this machine; None leaves it to Playwright's own."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return named
+    return next((path for name in _NAMES if (path := shutil.which(name))), None)
+
+
+def launch_options() -> dict[str, Any]:
+    """What `chromium.launch(**options)` needs here."""
+    options: dict[str, Any] = {"args": ["--disable-dev-shm-usage"]}
+    path = installed_chromium()
+    if path is not None:
+        options["executable_path"] = path
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        # Chromium does not start its sandbox for root, which is who runs tests in a container.
+        options["chromium_sandbox"] = False
+    return options

@@ -1,0 +1,25 @@
+"""The environment of processes that tests start."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.support.chromium import VARIABLE
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def is_ours(name: str) -> bool:
+    """Whether an environment variable is one that harness-web reads as a setting."""
+    return name.startswith(("HARNESS_WEB_", "OPENAI_", "ANTHROPIC_")) and name != VARIABLE
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of this process without settings, and with `more`; opens no window."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not is_ours(name) and not name.startswith(("PYTHON", "COV_"))
+    }
+    return {**kept, "CI": "true", **more}

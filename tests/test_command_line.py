@@ -1,0 +1,195 @@
+"""`harness-web` as a person starts it: real processes, real exit codes."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.environment import CHECKOUT, environment
+from tests.support.serving import PROGRAM, serving
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        cwd=CHECKOUT,
+        env=environment(**variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def only_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The single line of a refusal."""
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("harness-web: ")
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--frobnicate"], ["--frobnicate", "--help"]),
+        (["serve", "--frobnicate"], ["--frobnicate", "--help"]),
+        (["serve", "--por", "1"], ["--por"]),
+        (["frobnicate"], ["frobnicate", "serve"]),
+        (["serve", "--port"], ["--port", "argument"]),
+        (["serve", "--port", "http"], ["--port", "'http'", "0 to 65535"]),
+        (["serve", "--port", "65536"], ["--port", "'65536'", "0 to 65535"]),
+        (["serve", "--port", "-1"], ["--port", "'-1'"]),
+        (["serve", "--model", "frob:nicate"], ["--model", "'frob'", "openai, anthropic, demo"]),
+        (["serve", "--model", "demo"], ["--model", "'demo'", "PROVIDER:NAME"]),
+        (["serve", "--host", "0.0.0.0"], ["--host", "'0.0.0.0'", "127.0.0.1"]),
+        (["serve", "--host", "192.0.2.1"], ["--host", "sign in"]),
+        (["serve", "--host", "example.org"], ["--host", "'example.org'"]),
+        (["serve", "--log-level", "loud"], ["--log-level", "warning"]),
+    ],
+)
+def test_a_wrong_request_is_one_clear_line(arguments: list[str], words: list[str]) -> None:
+    done = run(*arguments)
+    line = only_line(done)
+    assert done.returncode == 2
+    assert [word for word in words if word not in line] == []
+
+
+def test_a_wrong_variable_is_named_in_one_line() -> None:
+    done = run("serve", HARNESS_WEB_PORT="many")
+    assert done.returncode == 2
+    assert "HARNESS_WEB_PORT" in only_line(done)
+
+
+def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        done = run("serve", "--port", port, "--data-dir", str(tmp_path))
+    line = only_line(done)
+    assert done.returncode == 1
+    assert f"Port {port} is taken" in line
+    assert "--port" in line
+
+
+@pytest.mark.parametrize("below", ["", "chats", "chats/mine"])
+def test_a_data_folder_that_cannot_be_used_is_one_clear_line(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    folder = tmp_path / "file" / below
+    done = run("serve", "--port", "0", "--data-dir", str(folder))
+    line = only_line(done)
+    assert done.returncode == 1
+    assert str(folder) in line
+    assert "--data-dir" in line
+
+
+def test_help_names_every_option_and_its_variable() -> None:
+    done = run("serve", "--help")
+    assert done.returncode == 0
+    for option in ("host", "port", "model", "data-dir", "log-level"):
+        assert f"--{option}" in done.stdout
+        assert f"HARNESS_WEB_{option.upper().replace('-', '_')}" in done.stdout
+    for name in ("--no-open", "HARNESS_WEB_OPEN", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL"):
+        assert name in done.stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = (
+        "import sys; from web.__main__ import main\n"
+        "try: main(['serve', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print('loaded:', *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=CHECKOUT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    loaded = set(done.stdout.rpartition("loaded:")[2].split())
+    assert loaded & {"starlette", "uvicorn", "pydantic", "jinja2", "mcp", "httpx"} == set()
+
+
+def test_no_command_shows_what_there_is() -> None:
+    done = run()
+    assert done.returncode == 2
+    assert "serve" in done.stdout
+    assert done.stderr == ""
+
+
+def test_version_is_the_one_of_the_package() -> None:
+    from web import __version__
+
+    assert run("--version").stdout == f"harness-web {__version__}\n"
+
+
+def test_the_first_page_is_there_when_the_address_is_printed(tmp_path: Path) -> None:
+    with serving("--data-dir", str(tmp_path / "new" / "folder")) as server:
+        assert server.greeting == (
+            f"harness-web is at {server.address}  (model demo:demo, chats are kept in memory)\n"
+        )
+        answer = httpx.get(f"{server.address}/", follow_redirects=True)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assert (tmp_path / "new" / "folder" / "generated").is_dir()
+
+
+def test_an_option_wins_over_its_variable(tmp_path: Path) -> None:
+    variables = {
+        "HARNESS_WEB_PORT": "1",
+        "HARNESS_WEB_MODEL": "openai:from-environment",
+        "HARNESS_WEB_DATA_DIR": str(tmp_path / "environment"),
+    }
+    arguments = ("--model", "anthropic:from-option", "--data-dir", str(tmp_path / "option"))
+    with serving(*arguments, variables=variables) as server:
+        assert "(model anthropic:from-option," in server.greeting
+    assert (tmp_path / "option").is_dir()
+    assert not (tmp_path / "environment").exists()
+
+
+def test_ipv6_loopback_is_served_at_an_address_a_browser_takes(tmp_path: Path) -> None:
+    with serving("--host", "::1", "--data-dir", str(tmp_path)) as server:
+        assert server.address.startswith("http://[::1]:")
+        assert httpx.get(f"{server.address}/", follow_redirects=True).status_code == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_is_quick_and_quiet_while_requests_are_open(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with (
+        serving("--data-dir", str(tmp_path)) as server,
+        httpx.Client(base_url=server.address, timeout=10) as client,
+    ):
+        # A run that waits for a person keeps its events open without end.
+        chat = client.post("/api/chats", json={}).raise_for_status().json()
+        message = {"text": '/write_file {"path": "note.txt", "content": "hello"}'}
+        sent = client.post(f"/api/chats/{chat['id']}/messages", json=message).raise_for_status()
+        with client.stream("GET", f"/api/runs/{sent.json()['run_id']}/events") as events:
+            assert any("approval_required" in line for line in events.iter_lines())
+            host, port = server.address.removeprefix("http://").split(":")
+            # And this request never gets the body that it promises.
+            with socket.create_connection((host, int(port))) as unfinished:
+                unfinished.sendall(
+                    f"POST /api/chats HTTP/1.1\r\nHost: {host}:{port}\r\n"
+                    "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n".encode()
+                )
+                asked = time.monotonic()
+                server.process.send_signal(number)
+                code = server.process.wait(timeout=10)
+                took = time.monotonic() - asked
+        assert (code, server.stderr()) == (0, "")
+    assert took < 2.5

@@ -1,0 +1,113 @@
+"""The layers hold, and the linter that says so would notice if they did not."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import web.harness
+from tests.support.environment import CHECKOUT, environment
+
+LINTER = Path(sys.executable).with_name("lint-imports")
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LINTER, "--no-logo", "--no-cache"],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_every_contract_is_kept() -> None:
+    done = lint(CHECKOUT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "found"),
+    [
+        ("web/unplaced.py", "", "web.unplaced"),
+        ("web/harness/unplaced.py", "", "web.harness.unplaced"),
+        ("web/chats/wrong.py", "import web.ui", "web.chats.wrong -> web.ui"),
+        ("web/chats/wrong.py", "import starlette", "web.chats.wrong -> starlette"),
+        ("web/harness/tools/wrong.py", "import web.chats", "web.harness.tools.wrong -> web.chats"),
+        ("web/harness/tools/wrong.py", "import web.harness.agent", "-> web.harness.agent"),
+        ("web/harness/tools/wrong.py", "import jinja2", "web.harness.tools.wrong -> jinja2"),
+        ("web/harness/loop/wrong.py", "import time", "web.harness.loop.wrong -> time"),
+        ("web/harness/values/wrong.py", "import os.path", "web.harness.values.wrong -> os"),
+        ("web/ui/wrong.py", "import asyncpg", "web.ui.wrong -> asyncpg"),
+        ("web/ui/wrong.py", "from web.harness import Limits", "web.harness"),
+    ],
+)
+def test_a_breach_is_found(tmp_path: Path, module: str, code: str, found: str) -> None:
+    shutil.copytree(
+        CHECKOUT / "web", tmp_path / "web", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copy(CHECKOUT / "pyproject.toml", tmp_path)
+    (tmp_path / module).write_text(f"{code}\n")
+    done = lint(tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert found in done.stdout
+
+
+def test_importing_the_library_loads_nothing_else() -> None:
+    script = (
+        "import sys, time\n"
+        "before = set(sys.modules)\n"
+        "start = time.perf_counter()\n"
+        "import web.harness\n"
+        "took = time.perf_counter() - start\n"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(took, *sorted(new - sys.stdlib_module_names))"
+    )
+    shortest = 1.0
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=CHECKOUT,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+        took, *loaded = done.stdout.split()
+        assert loaded == ["web"]
+        shortest = min(shortest, float(took))
+    assert shortest < 0.15
+
+
+def test_the_library_gives_every_name_it_lists() -> None:
+    for name in web.harness.__all__:
+        value = getattr(web.harness, name)
+        assert getattr(value, "__name__", name) in (name, "UnionType")
+    assert set(web.harness.__all__) <= set(dir(web.harness))
+
+
+def test_type_checkers_see_the_names_that_the_library_gives() -> None:
+    tree = ast.parse(Path(str(web.harness.__file__)).read_text())
+    typed = {
+        (statement.module, alias.asname)
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    given = {(module, name) for module, names in web.harness._NAMES.items() for name in names}
+    assert typed == given
+
+
+def test_a_name_that_the_library_lacks_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="frobnicate"):
+        _ = web.harness.frobnicate

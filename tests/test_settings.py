@@ -1,0 +1,155 @@
+"""Settings: what is read from where, what is refused, what is never shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from web.harness.values.config import DEMO_MODEL, ModelName
+from web.harness.values.errors import ConfigurationError
+from web.settings import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, ServerLimits, Settings, read_settings
+
+SECRET = "sk-not-for-anybodys-eyes"
+
+
+@contextmanager
+def variables(**values: str) -> Iterator[None]:
+    """Environment variables that are set in the block. conftest.py has removed all others."""
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            del os.environ[name]
+
+
+def test_defaults_serve_the_demo_on_this_machine() -> None:
+    settings = read_settings()
+    assert (settings.host, settings.port) == ("127.0.0.1", 8420)
+    assert settings.models == (DEMO_MODEL,)
+
+
+def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
+    with variables(
+        HARNESS_WEB_HOST="::1",
+        HARNESS_WEB_PORT="9000",
+        HARNESS_WEB_MODEL="openai:a, anthropic:b",
+        HARNESS_WEB_DATA_DIR=str(tmp_path),
+        HARNESS_WEB_OPEN="0",
+        HARNESS_WEB_LOG_LEVEL="debug",
+        HARNESS_WEB_LIMITS__MAX_CHATS="7",
+        OPENAI_API_KEY=SECRET,
+        OPENAI_BASE_URL="http://127.0.0.1:11434/v1/",
+    ):
+        settings = read_settings()
+    assert (settings.host, settings.port, settings.data_dir) == ("::1", 9000, tmp_path)
+    assert settings.models == (ModelName("openai", "a"), ModelName("anthropic", "b"), DEMO_MODEL)
+    assert settings.open_browser is False
+    assert settings.log_level == "debug"
+    assert settings.limits == ServerLimits(max_chats=7)
+    assert settings.openai_api_key is not None
+    assert settings.openai_api_key.get_secret_value() == SECRET
+    assert settings.openai_base_url == "http://127.0.0.1:11434/v1"
+
+
+def test_an_option_wins_over_the_environment() -> None:
+    with variables(HARNESS_WEB_PORT="9000", HARNESS_WEB_MODEL="openai:a"):
+        settings = read_settings({"port": "9001", "model": ["demo:demo"]})
+    assert (settings.port, settings.models) == (9001, (DEMO_MODEL,))
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    with variables(HARNESS_WEB_PORT="", OPENAI_API_KEY="", HARNESS_WEB_MODEL=""):
+        settings = read_settings()
+    assert (settings.port, settings.models) == (8420, (DEMO_MODEL,))
+
+
+@pytest.mark.parametrize(
+    ("keys", "offered"),
+    [
+        ({"OPENAI_API_KEY": SECRET}, (DEFAULT_OPENAI, DEMO_MODEL)),
+        ({"ANTHROPIC_API_KEY": SECRET}, (DEFAULT_ANTHROPIC, DEMO_MODEL)),
+        (
+            {"ANTHROPIC_API_KEY": SECRET, "OPENAI_API_KEY": SECRET},
+            (DEFAULT_ANTHROPIC, DEFAULT_OPENAI, DEMO_MODEL),
+        ),
+    ],
+)
+def test_a_key_makes_its_vendor_the_default(
+    keys: dict[str, str], offered: tuple[ModelName, ...]
+) -> None:
+    with variables(**keys):
+        assert read_settings().models == offered
+
+
+def test_models_keep_their_order_and_stand_once() -> None:
+    asked = ["openai:llama3:8b,demo:demo", "anthropic:c", "openai:llama3:8b"]
+    with variables(OPENAI_API_KEY=SECRET):
+        models = read_settings({"model": asked}).models
+    assert [str(model) for model in models] == ["openai:llama3:8b", "demo:demo", "anthropic:c"]
+
+
+def test_no_secret_is_shown() -> None:
+    with variables(OPENAI_API_KEY=SECRET, ANTHROPIC_API_KEY=SECRET):
+        settings = read_settings()
+    shown = f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
+    assert SECRET not in shown
+
+
+def test_a_refused_address_of_a_model_does_not_repeat_its_password() -> None:
+    address = f"ftp://me:{SECRET}@host/"
+    with variables(ANTHROPIC_BASE_URL=address), pytest.raises(ConfigurationError) as refusal:
+        read_settings()
+    assert "ANTHROPIC_BASE_URL" in refusal.value.message
+    assert SECRET not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HARNESS_WEB_PORT", "eighty"),
+        ("HARNESS_WEB_HOST", "0.0.0.0"),
+        ("HARNESS_WEB_MODEL", "nobody:knows"),
+        ("HARNESS_WEB_OPEN", "perhaps"),
+        ("HARNESS_WEB_LOG_LEVEL", "loud"),
+        ("HARNESS_WEB_DATA_DIR", "~no-such-person/chats"),
+        ("HARNESS_WEB_LIMITS__MAX_CHATS", "0"),
+        ("OPENAI_BASE_URL", "localhost:11434"),
+    ],
+)
+def test_a_refusal_names_the_variable_in_one_line(name: str, value: str) -> None:
+    with variables(**{name: value}), pytest.raises(ConfigurationError) as refusal:
+        read_settings()
+    assert refusal.value.message.startswith(f"{name}: ")
+    assert "\n" not in refusal.value.message
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.0.1", "::1"])
+def test_loopback_is_served(host: str) -> None:
+    assert read_settings({"host": host}).host == host
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", "", "127.0.0.1.x"])
+def test_what_others_can_reach_is_refused(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="--host"):
+        read_settings({"host": host})
+
+
+def test_a_window_opens_only_before_somebodys_eyes() -> None:
+    with variables(DISPLAY=":0"):
+        assert read_settings().has_screen
+        with variables(CI="true"):
+            assert not read_settings().has_screen
+
+
+def test_settings_do_not_change() -> None:
+    settings = Settings(limits=ServerLimits(undo_seconds=1))
+    with pytest.raises(ValidationError):
+        settings.port = 1
+    with pytest.raises(ValidationError):
+        settings.limits.undo_seconds = 2

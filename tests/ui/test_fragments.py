@@ -1,0 +1,332 @@
+"""Parts become the same HTML for the page and for the stream, and nothing in them can run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from typing import get_args
+
+import pytest
+from markupsafe import escape
+
+from web.chats.kinds import (
+    Answer,
+    Call,
+    CallStatus,
+    ChatState,
+    Failure,
+    Foot,
+    Head,
+    MarkdownBlock,
+    Notice,
+    PartData,
+    Question,
+    Queued,
+    Row,
+    Status,
+    Thinking,
+    Undo,
+    UserMessage,
+)
+from web.chats.markdown.blocks import Block
+from web.chats.parts import Channel, Clock
+from web.harness.values.messages import JsonObject
+from web.harness.values.usage import Usage
+from web.paths import templates_dir
+from web.ui.fragments import Fragments
+from web.ui.templating import make_environment
+
+HOSTILE = """</pre></textarea>'"><script>alert(1)</script><img src=x onerror=alert(1)>&"""
+
+VOID = {"input", "img", "br", "hr", "meta", "link"}
+
+
+@dataclass(frozen=True)
+class PlainBlock:
+    """A block shown as its escaped source; a shell as a table of which only the head is there."""
+
+    tag: str
+    classes: str
+    before: str
+    after: str = ""
+
+
+def render_plainly(block: Block) -> PlainBlock:
+    text = str(escape(block.source))
+    if block.shell:
+        head = f'<table data-slot=""><thead><tr><th>{text}</th></tr></thead>'
+        return PlainBlock("div", "md", f'<div class="scroll">{head}', "</table></div>")
+    if block.kind == "rows":
+        return PlainBlock("tbody", "", f"<tr><td>{text}</td></tr>")
+    return PlainBlock("div", "md", f"<p>{text}</p>")
+
+
+class Elements(HTMLParser):
+    """The elements of a piece of HTML; fails if they are not closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.roots = 0
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.roots += not self.open
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+    def buttons(self) -> set[tuple[str | None, str | None]]:
+        return {(each.get("name"), each.get("value")) for each in self.named("button")}
+
+
+@pytest.fixture
+def fragments() -> Fragments:
+    return Fragments(make_environment(templates_dir()), render_plainly)
+
+
+@pytest.fixture
+def chat() -> Channel:
+    return Channel("c1", Clock("ab12"))
+
+
+def show(fragments: Fragments, chat: Channel, data: PartData, id: str = "p1") -> str:
+    chat.put(id, "log", data)
+    part = chat.get(id)
+    assert part is not None
+    return fragments.element(chat.name, part)
+
+
+def call(status: CallStatus = "done", **more: object) -> Call:
+    fields: dict[str, object] = {
+        "run_id": "r1",
+        "call_id": "k1",
+        "name": "write_file",
+        "status": status,
+        "arguments": {"path": "a.txt"},
+    }
+    return Call(**(fields | more))  # type: ignore[arg-type]
+
+
+def asking(arguments: JsonObject | None = None, preview: JsonObject | None = None) -> Call:
+    return call("asking", arguments=arguments, question=Question("key-1", preview))
+
+
+def block(text: str, key: str = "0") -> MarkdownBlock:
+    return MarkdownBlock(Block(key, None, "paragraph", text))
+
+
+STATES: tuple[ChatState, ...] = get_args(ChatState)
+STATUSES: tuple[CallStatus, ...] = get_args(CallStatus)
+DIFF = {
+    "kind": "diff",
+    "path": HOSTILE,
+    "note": HOSTILE,
+    "lines": [["same", HOSTILE], ["add", HOSTILE], ["cut", HOSTILE], ["gap", HOSTILE]],
+}
+EVERY_KIND: list[PartData] = [
+    UserMessage(HOSTILE, 1_790_000_000.0),
+    Answer(),
+    block(HOSTILE),
+    Thinking(busy=True),
+    Thinking(busy=False),
+    Notice(HOSTILE, HOSTILE, until=1_790_000_000.0),
+    Failure("r1", "code", HOSTILE, HOSTILE),
+    Foot(1.0, Usage(1200, 3), 0.01, HOSTILE),
+    Foot(1.0, Usage(), None, HOSTILE),
+    Queued("m1", HOSTILE),
+    Head(HOSTILE, HOSTILE),
+    Undo("c2", HOSTILE, 1_790_000_000.0),
+    *(Status(state, HOSTILE, "r1") for state in STATES),
+    *(Row("c2", HOSTILE, state, 1_790_000_000.0) for state in STATES),
+    *(
+        call(
+            status,
+            name=HOSTILE,
+            arguments={HOSTILE: HOSTILE, "b": [HOSTILE]},
+            result=HOSTILE,
+            result_size=9_000,
+            decision="allow_chat",
+            edited=True,
+        )
+        for status in STATUSES
+    ),
+    call("writing", arguments=None, written=0),
+    call("failed", arguments=None, result="No such tool.", result_size=13),
+    asking({HOSTILE: HOSTILE}),
+    asking({"a": HOSTILE}, DIFF),
+    asking({}, {"kind": "text", "text": HOSTILE}),
+    asking(None),
+]
+
+
+@pytest.mark.parametrize("data", EVERY_KIND, ids=lambda data: data.kind)
+def test_a_part_is_one_element_with_its_id_and_version_and_nothing_that_runs(
+    fragments: Fragments, chat: Channel, data: PartData
+) -> None:
+    elements = Elements(show(fragments, chat, data, "c1-p1"))
+    assert elements.roots == 1
+    root = elements.found[0][1]
+    assert root["id"] == "c1-p1"
+    assert root["data-version"] == "1"
+    assert "data-part" in root
+    for tag, attributes in elements.found:
+        assert tag not in ("script", "img")
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+
+
+@pytest.mark.parametrize("data", EVERY_KIND, ids=lambda data: data.kind)
+def test_a_form_posts_to_the_same_place_with_and_without_script(
+    fragments: Fragments, chat: Channel, data: PartData
+) -> None:
+    elements = Elements(show(fragments, chat, data))
+    forms = elements.named("form")
+    for form in forms:
+        assert form["method"] == "post"
+        assert form["action"] == form["hx-post"]
+        assert form["hx-target"] == "find [data-error]"
+    errors = [each for each in elements.named("div") if "data-error" in each]
+    assert len(errors) == len(forms)
+
+
+def test_the_page_shows_what_the_frames_show(fragments: Fragments, chat: Channel) -> None:
+    for number, data in enumerate(EVERY_KIND):
+        chat.put(f"p{number}", "log", data)
+    frames = [fragments.element("c1", part) for part in chat.slot("log")]
+    assert fragments.region(chat, "log") == "".join(frames)
+
+
+def test_the_page_holds_children_where_a_frame_has_an_empty_slot(
+    fragments: Fragments, chat: Channel
+) -> None:
+    chat.put("a", "log", Answer())
+    chat.put("t", "a", Thinking(busy=False))
+    chat.put("t-0", "t", block("thought"))
+    chat.put("b-0", "a", block("said"))
+    chat.put("b-1", "a", MarkdownBlock(Block("1", None, "table", "head")))
+    chat.put("b-1-0", "b-1", MarkdownBlock(Block("1-0", "1", "rows", "row")))
+    for id, slot in (("a", "log"), ("t", "a"), ("b-1", "a")):
+        part = chat.get(id)
+        assert part is not None
+        frame = fragments.element("c1", part)
+        assert [at["data-slot"] for _, at in Elements(frame).found if "data-slot" in at] == [id]
+        children = str(fragments.region(chat, id))
+        assert children
+        assert frame in str(fragments.region(chat, slot)).replace(children, "", 1)
+    whole = str(fragments.region(chat, "log"))
+    assert Elements(whole).roots == 1
+    assert whole.index("thought") < whole.index("said") < whole.index("head") < whole.index("row")
+
+
+def test_a_block_that_talks_about_slots_gets_none(fragments: Fragments, chat: Channel) -> None:
+    shell = MarkdownBlock(Block("0", None, "table", '<b data-slot=""></table>'))
+    html = show(fragments, chat, shell, "s")
+    assert html.count('data-slot="s"') == 1
+    assert 'data-slot="p"' not in show(fragments, chat, block(' data-slot=""'), "p")
+
+
+def test_a_part_is_rendered_once_a_version(chat: Channel) -> None:
+    rendered: list[str] = []
+
+    def render(block: Block) -> PlainBlock:
+        rendered.append(block.source)
+        return render_plainly(block)
+
+    fragments = Fragments(make_environment(templates_dir()), render)
+    for text in ("one", "one", "two"):
+        html = show(fragments, chat, block(text))
+        assert str(fragments.region(chat, "log")) == html
+    assert rendered == ["one", "two"]
+
+
+def test_the_open_chat_is_marked_on_its_page_only(fragments: Fragments) -> None:
+    chats = Channel("chats", Clock("ab12"))
+    for id in ("c1", "c2"):
+        chats.put(f"row-{id}", "chats", Row(id, f"Chat {id}", "idle", 0.0))
+    region = fragments.regions(chats, current="c2")
+    marked = [
+        link["href"]
+        for link in Elements(str(region("chats", "chats"))).named("a")
+        if "aria-current" in link
+    ]
+    assert marked == ["/chats/c2"]
+    assert "aria-current" not in fragments.region(chats, "chats")
+
+
+def test_a_question_offers_each_decision_and_the_exact_arguments(
+    fragments: Fragments, chat: Channel
+) -> None:
+    arguments = {"path": "a.txt", "content": "</textarea>\n"}
+    elements = Elements(show(fragments, chat, asking(arguments)))
+    assert elements.buttons() == {
+        ("decision", "allow"),
+        ("decision", "allow_chat"),
+        ("decision", "deny"),
+    }
+    assert {form["action"] for form in elements.named("form")} == {"/chats/c1/approvals/key-1"}
+    assert '"content": "</textarea>\\n"' in elements.text
+    assert [field["name"] for field in elements.named("textarea")] == ["arguments"]
+    assert [field["name"] for field in elements.named("input")] == ["reason"]
+
+
+@pytest.mark.parametrize("status", [each for each in STATUSES if each != "asking"])
+def test_a_call_that_does_not_ask_offers_no_decision(
+    fragments: Fragments, chat: Channel, status: CallStatus
+) -> None:
+    data = call(status, question=Question("key-1"))
+    assert Elements(show(fragments, chat, data)).buttons() == set()
+
+
+def test_a_diff_says_in_words_what_its_colours_say(fragments: Fragments, chat: Channel) -> None:
+    lines = [["same", "one"], ["cut", "two"], ["add", "three"]]
+    preview = {"kind": "diff", "path": "a.txt", "lines": lines}
+    text = Elements(show(fragments, chat, asking({"path": "a.txt"}, preview))).text
+    assert "removed: two" in text
+    assert "added: three" in text
+
+
+def test_a_shortened_result_says_how_much_there_is(fragments: Fragments, chat: Channel) -> None:
+    data = call(result="x" * 2_000, result_size=50_000)
+    assert "the first 2.0 KB of 50 KB" in Elements(show(fragments, chat, data)).text
+    assert "the first" not in show(fragments, chat, call(result="x", result_size=1))
+
+
+@pytest.mark.parametrize(
+    ("state", "run_id", "busy", "stops"),
+    [
+        ("working", "r1", "true", True),
+        ("asking", "r1", "false", True),
+        ("idle", "r1", "false", False),
+        ("failed", "r1", "false", False),
+        ("working", None, "true", False),
+    ],
+)
+def test_a_run_that_goes_on_can_be_stopped(
+    fragments: Fragments,
+    chat: Channel,
+    state: ChatState,
+    run_id: str | None,
+    busy: str,
+    stops: bool,
+) -> None:
+    elements = Elements(show(fragments, chat, Status(state, "words", run_id)))
+    assert elements.found[0][1]["data-busy"] == busy
+    assert [form["action"] for form in elements.named("form")] == ["/chats/c1/stop"] * stops
+
+
+def test_a_message_keeps_its_white_space(fragments: Fragments, chat: Channel) -> None:
+    text = "  one\n\n\ttwo  \n"
+    assert f">{text}</div>" in show(fragments, chat, UserMessage(text, 0.0))

@@ -1,0 +1,177 @@
+"""Pages keep what was typed, work under a strict policy, and say what the server's state is."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from jinja2 import Environment
+from markupsafe import Markup
+
+from web.paths import templates_dir
+from web.ui.templating import make_environment
+
+HOSTILE = """</title></textarea>'"><script>alert(1)</script><b onclick=alert(1)>"""
+
+
+@pytest.fixture(scope="module")
+def environment() -> Environment:
+    return make_environment(templates_dir())
+
+
+def shell(**more: Any) -> dict[str, Any]:
+    """What pages/shell.html documents, filled with text that tries to break out."""
+    context: dict[str, Any] = {
+        "theme": "auto",
+        "title": HOSTILE,
+        "chat": {"id": "c1", "title": HOSTILE, "model": "demo:demo"},
+        "models": [{"name": "demo:demo", "label": "demo"}, {"name": HOSTILE, "label": HOSTILE}],
+        "model": "demo:demo",
+        "tools": [
+            {"name": HOSTILE, "description": HOSTILE, "permission": permission}
+            for permission in ("allow", "ask", "deny")
+        ],
+        "version": 42,
+        "epoch": "ab12",
+        "region": lambda channel, slot: Markup("[{} {}]").format(channel, slot),
+        "draft": "",
+        "request_id": "request-1",
+        "working": False,
+        "memory": HOSTILE,
+        "demo": True,
+        "suggestions": [{"label": HOSTILE, "text": HOSTILE}],
+    }
+    return context | more
+
+
+def error_page(**more: Any) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "theme": "auto",
+        "title": HOSTILE,
+        "status": 413,
+        "error": {"code": "limit_exceeded", "message": HOSTILE, "hint": HOSTILE},
+        "back": "/chats/c1",
+        "typed": HOSTILE,
+        "action": "/chats",
+        "request_id": "request-1",
+    }
+    return context | more
+
+
+PAGES = [
+    ("chat", shell()),
+    ("new", shell(chat=None)),
+    ("new", shell(chat=None, demo=False, tools=[])),
+    ("delete", {"theme": "auto", "title": "", "chat": {"id": "c1", "title": HOSTILE}}),
+    ("error", error_page()),
+    ("error", error_page(typed="", back="/")),
+]
+
+
+class Attributes(HTMLParser):
+    """Every element of a page with its attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def render(environment: Environment, name: str, given: dict[str, Any]) -> str:
+    return environment.get_template(f"pages/{name}.html").render(given)
+
+
+@pytest.mark.parametrize(("name", "given"), PAGES)
+def test_a_page_has_no_inline_script_or_style(
+    environment: Environment, name: str, given: dict[str, Any]
+) -> None:
+    for tag, attributes in Attributes(render(environment, name, given)).found:
+        assert tag != "style"
+        assert tag != "script" or (attributes.get("src") or "").startswith("/static/")
+        assert not [each for each in attributes if each == "style" or re.match("on|hx-on", each)]
+
+
+@pytest.mark.parametrize(("name", "given"), PAGES)
+def test_each_id_is_used_once_and_each_label_names_a_field(
+    environment: Environment, name: str, given: dict[str, Any]
+) -> None:
+    html = render(environment, name, given)
+    ids = re.findall(r'\sid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'\sfor="([^"]+)"', html)) <= set(ids)
+    assert set(re.findall(r'\spopovertarget="([^"]+)"', html)) <= set(ids)
+
+
+def test_the_chat_page_holds_every_region(environment: Environment) -> None:
+    html = render(environment, "chat", shell())
+    for channel, slot in (
+        ("chats", "chats"),
+        ("chats", "undo"),
+        ("c1", "head"),
+        ("c1", "log"),
+        ("c1", "status"),
+        ("c1", "queue"),
+    ):
+        found = re.search(f'data-channel="{channel}" data-slot="{slot}"[^>]*>([^<]*)<', html)
+        assert found, slot
+        assert found[1] == f"[{channel} {slot}]"
+
+
+@pytest.mark.parametrize("name", ["chat", "new"])
+def test_a_draft_comes_back_as_it_was_typed(environment: Environment, name: str) -> None:
+    draft = "\n  first line\n\nlast line\n"
+    chat = None if name == "new" else shell()["chat"]
+    html = render(environment, name, shell(draft=draft, chat=chat))
+    # A browser drops the line break right after the tag, and only that one.
+    assert f">\n{draft}</textarea>" in html
+
+
+def test_an_error_page_keeps_what_was_typed(environment: Environment) -> None:
+    html = render(environment, "error", error_page(typed="\nmy text"))
+    assert ">\n\nmy text</textarea>" in html
+    assert 'action="/chats"' in html
+    assert 'value="request-1"' in html
+
+
+def test_text_that_can_not_be_sent_again_can_still_be_copied(environment: Environment) -> None:
+    html = render(environment, "error", error_page(typed="my text", action=""))
+    assert "my text</textarea>" in html
+    assert "Send once more" not in html
+
+
+@pytest.mark.parametrize("working", [True, False])
+def test_without_script_a_page_reloads_only_while_a_run_works(
+    environment: Environment, working: bool
+) -> None:
+    html = render(environment, "chat", shell(working=working))
+    assert ('<noscript><meta http-equiv="refresh"' in html) is working
+    assert f'aria-busy="{str(working).lower()}"' in html
+
+
+@pytest.mark.parametrize(
+    ("theme", "attribute"),
+    [("dark", ' data-theme="dark"'), ("light", ' data-theme="light"'), ("auto", "")],
+)
+def test_the_theme_is_there_before_any_script(
+    environment: Environment, theme: str, attribute: str
+) -> None:
+    assert f'<html lang="en"{attribute}>' in render(environment, "chat", shell(theme=theme))
+
+
+def test_suggestions_start_one_chat_each(environment: Environment) -> None:
+    tries = [{"label": "A", "text": "first"}, {"label": "B", "text": "second"}]
+    html = render(environment, "new", shell(chat=None, suggestions=tries))
+    assert re.findall(r'name="text" value="([^"]+)"', html) == ["first", "second"]
+    ids = re.findall(r'name="request_id" value="([^"]+)"', html)
+    assert len(ids) == len(set(ids)) == 3
+
+
+def test_only_the_demo_asks_for_a_key(environment: Environment) -> None:
+    assert "OPENAI_API_KEY" in render(environment, "new", shell(chat=None))
+    assert "OPENAI_API_KEY" not in render(environment, "new", shell(chat=None, demo=False))

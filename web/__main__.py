@@ -1,0 +1,50 @@
+"""`harness-web`: reads the command line, runs one command, turns its errors into one line.
+
+Exit codes: 0 done, 1 the surroundings do not allow it, 2 it was asked for wrongly, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from web import __version__
+from web.commands import serve
+from web.harness.values.errors import ConfigurationError, HarnessError
+
+PROGRAM = "harness-web"
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that answers a mistake with one line instead of its whole usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{PROGRAM}: {message}. See '{self.prog} --help'.\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command that `arguments` (default: those of the process) name."""
+    parser = _Parser(
+        prog=PROGRAM, description="A browser chat whose agent harness runs on the server."
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.set_defaults(run=None)
+    serve.add_parser(parser.add_subparsers(title="commands", metavar="COMMAND"))
+
+    options = parser.parse_args(arguments)
+    if options.run is None:
+        parser.print_help()
+        return 2
+    try:
+        return int(options.run(options))
+    except HarnessError as error:
+        print(f"{PROGRAM}: {' '.join(f'{error.message} {error.hint}'.split())}", file=sys.stderr)
+        return 2 if isinstance(error, ConfigurationError) else 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

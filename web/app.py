@@ -1,0 +1,202 @@
+"""`create_app(settings)`: builds every object and owns the lifespan.
+
+The only file that picks implementations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from web import __version__
+from web.chats.chat import Chat
+from web.chats.identity import LocalIdentity
+from web.chats.parts import Clock
+from web.chats.records import InMemoryChatRecords
+from web.chats.registry import ChatLimits, Chats
+from web.chats.tasks import TaskOwner
+from web.chats.turns import Equipment, TurnLimits, Turns
+from web.harness.builtin import standard_tools
+from web.harness.host import HarnessRuntime
+from web.harness.providers import make_provider
+from web.harness.sessions.event_log import InMemoryEventLog
+from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.tool import Tool
+from web.harness.values.config import DEMO_MODEL, AgentConfig, ModelName
+from web.harness.values.model import Provider
+from web.paths import generated_dir, static_dir, templates_dir
+from web.settings import ServerLimits, Settings
+from web.ui.api import api_routes
+from web.ui.errors import ErrorAnswers, html_errors
+from web.ui.forms import form_routes
+from web.ui.fragments import Fragments
+from web.ui.markdown import render_block
+from web.ui.middleware import safety
+from web.ui.open_streams import OpenStreams
+from web.ui.pages import page_routes
+from web.ui.services import UiServices
+from web.ui.stream import stream_routes
+from web.ui.templating import make_environment
+
+MEMORY_WORDS = (
+    "Chats are kept in this server’s memory. A refresh, a closed tab or a lost network lose "
+    "nothing; a restart of the server ends them."
+)
+
+SYSTEM_PROMPT = (
+    "You are a helpful assistant in a web chat. Answer in markdown. "
+    "Use the tools you are given when they help, and say briefly what you did with them."
+)
+
+Providers = Callable[[ModelName], Provider]
+
+
+def create_app(settings: Settings, *, providers: Providers | None = None) -> Starlette:
+    """The application. `providers` replaces the model APIs; they then stay the caller's."""
+    own = _OwnProviders(settings)
+    tasks = TaskOwner()
+    services = _services(settings, providers or own.get, tasks)
+    answers = ErrorAnswers(html_errors(services))
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with tasks:
+            yield
+        await own.aclose()
+
+    return Starlette(
+        routes=[
+            *page_routes(services),
+            *form_routes(services),
+            *stream_routes(services),
+            *api_routes(services),
+            Mount(
+                "/static/htmx",
+                StaticFiles(packages=[("js_lib_htmx", "static/htmx")]),
+            ),
+            Mount("/static", StaticFiles(directory=static_dir())),
+        ],
+        middleware=safety(settings.limits.max_request_bytes, answers),
+        exception_handlers=answers.handlers,
+        lifespan=lifespan,
+    )
+
+
+class _OwnProviders:
+    """One provider for each model API, made when it is first needed and closed at the end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: dict[str, Provider] = {}
+
+    def get(self, model: ModelName) -> Provider:
+        provider = self._made.get(model.provider)
+        if provider is None:
+            key, address = self._access(model.provider)
+            provider = make_provider(model.provider, api_key=key, base_url=address)
+            self._made[model.provider] = provider
+        return provider
+
+    async def aclose(self) -> None:
+        made, self._made = self._made, {}
+        for provider in made.values():
+            await provider.aclose()
+
+    def _access(self, name: str) -> tuple[str | None, str | None]:
+        settings = self._settings
+        secret, address = {
+            "openai": (settings.openai_api_key, settings.openai_base_url),
+            "anthropic": (settings.anthropic_api_key, settings.anthropic_base_url),
+        }.get(name, (None, None))
+        return (secret.get_secret_value() if secret is not None else None), address
+
+
+def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiServices:
+    clock = Clock(secrets.token_hex(4))
+    sessions = InMemorySessionStore()
+    events = InMemoryEventLog(
+        time.time, lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new)
+    )
+    folders = _ToolFolders(generated_dir(settings.data_dir))
+    turns = Turns(
+        tasks=tasks,
+        runtime=HarnessRuntime(sessions),
+        events=events,
+        equipment=Equipment(
+            AgentConfig(model=settings.models[0], system_prompt=SYSTEM_PROMPT),
+            providers,
+            lambda chat: ToolRegistry(folders.tools(chat)),
+        ),
+        limits=_turn_limits(settings.limits),
+        now=time.time,
+        changed=lambda chat: chats.show(chat),
+    )
+    chats = Chats(
+        tasks=tasks,
+        turns=turns,
+        sessions=sessions,
+        records=InMemoryChatRecords(),
+        clock=clock,
+        models=settings.models,
+        limits=ChatLimits(
+            max_chats=settings.limits.max_chats,
+            max_draft_chars=settings.limits.max_message_chars,
+            max_title_chars=200,
+            undo_seconds=settings.limits.undo_seconds,
+        ),
+        now=time.time,
+        new_id=lambda: secrets.token_hex(8),
+    )
+    environment = make_environment(templates_dir())
+    return UiServices(
+        chats=chats,
+        events=events,
+        identity=LocalIdentity(),
+        fragments=Fragments(environment, render_block),
+        templates=environment,
+        open_streams=OpenStreams(settings.limits.max_open_streams),
+        tools=folders.tools,
+        demo=settings.models == (DEMO_MODEL,),
+        memory=MEMORY_WORDS,
+        store="memory",
+        version=__version__,
+        new_id=lambda: secrets.token_hex(8),
+        max_request_bytes=settings.limits.max_request_bytes,
+    )
+
+
+def _turn_limits(limits: ServerLimits) -> TurnLimits:
+    return TurnLimits(
+        max_running=limits.max_running_turns,
+        max_queued=limits.max_queued,
+        max_message_chars=limits.max_message_chars,
+        kept_runs=limits.kept_runs,
+    )
+
+
+class _ToolFolders:
+    """Gives each chat its tools, over its own folder of generated files."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def tools(self, chat: Chat | None) -> list[Tool]:
+        folder = self._root / _folder_name(chat) if chat is not None else self._root
+        return standard_tools(folder, lambda: datetime.now().astimezone())
+
+
+def _folder_name(chat: Chat) -> str:
+    """Made from the whole identity, so that equal chat ids of two users never meet."""
+    whole = json.dumps([chat.identity.tenant_id, chat.identity.user_id, chat.id])
+    return f"{chat.id}-{hashlib.sha256(whole.encode()).hexdigest()[:12]}"

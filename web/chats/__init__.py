@@ -1,0 +1,1 @@
+"""Chats in memory: the registry, turns, transcripts, records and identity. No HTML and no HTTP."""

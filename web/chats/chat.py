@@ -1,0 +1,86 @@
+"""One chat in memory: its record, its parts, its runs and what waits."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from web.chats.kinds import ChatState, Head, Queued
+from web.chats.parts import Channel
+from web.chats.records import ChatRecord
+from web.chats.transcript import Transcript
+from web.harness.agent.agent import Agent
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.values.messages import Message
+
+REMEMBERED_REQUESTS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message that was sent, and the id of the run that answers it."""
+
+    run_id: str
+    text: str
+    model: str
+    request_id: str
+
+
+@dataclass(slots=True, eq=False)
+class Chat:
+    """`turn` is the one under way; `queue` holds those that wait for it, oldest first.
+
+    `history` is the conversation as far as it is known here: the last settled one, and during a
+    run what the agent has added. `requests` remembers turns by the sender's request id.
+    """
+
+    identity: HarnessIdentity
+    record: ChatRecord
+    channel: Channel
+    transcript: Transcript
+    history: list[Message] = field(default_factory=list)
+    turn: Turn | None = None
+    agent: Agent | None = None
+    queue: list[Turn] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    requests: OrderedDict[str, Turn] = field(default_factory=OrderedDict)
+    failed: Turn | None = None
+    """The last turn, if it failed or was stopped: it can be tried again."""
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def state(self) -> ChatState:
+        return self.transcript.status.state
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation, with what an active run has added so far."""
+        return self.agent.memory.get_messages() if self.agent is not None else self.history
+
+    @property
+    def title(self) -> str:
+        return self.record.title or "New chat"
+
+    def show_head(self) -> None:
+        self.channel.put("head-line", "head", Head(self.title, self.record.model))
+
+    def remember(self, turn: Turn) -> None:
+        self.requests[turn.request_id] = turn
+        while len(self.requests) > REMEMBERED_REQUESTS:
+            self.requests.popitem(last=False)
+
+    def enqueue(self, turn: Turn) -> None:
+        self.queue.append(turn)
+        self.channel.put(f"q-{turn.run_id}", "queue", Queued(turn.run_id, turn.text))
+
+    def dequeue(self, run_id: str | None = None) -> Turn | None:
+        """Takes the oldest waiting turn, or the one named, out of the queue."""
+        for turn in self.queue:
+            if run_id is None or turn.run_id == run_id:
+                self.queue.remove(turn)
+                self.channel.remove(f"q-{turn.run_id}")
+                return turn
+        return None

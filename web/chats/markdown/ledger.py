@@ -1,0 +1,138 @@
+"""What has been handed out of a text, and what has to be handed out next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from .blocks import Block, Removed
+from .references import mentions, resolved
+
+_PLAIN = frozenset({"fence", "code", "lines", "literal", "text"})
+
+
+class Ledger:
+    """Keeps definitions, the blocks that wait for one, and the queue of changes."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, tuple[str, str]] = {}
+        self._live: dict[str, Block] = {}
+        self._local: Mapping[str, tuple[str, str]] = {}
+        self._queue: dict[str, Block | Removed] = {}
+        self._out: set[str] = set()
+        self._waiting: dict[str, dict[str, None]] = {}
+        self._kept: dict[str, Block] = {}
+
+    @property
+    def queued(self) -> bool:
+        """Whether there are changes to take."""
+        return bool(self._queue)
+
+    def publish(
+        self,
+        closed: Iterable[Block],
+        live: Iterable[Block],
+        local: Mapping[str, tuple[str, str]],
+        gone: Iterable[str] = (),
+        again: bool = False,
+    ) -> None:
+        """Replace what was live by `closed`, which is final, and `live`.
+
+        `local`: definitions in the open part. `gone`: keys of closed blocks that are withdrawn.
+        `again`: hand out every one of `closed`, changed or not, because their shell changed.
+        """
+        before = self._live
+        done = [self._resolve(block, local) for block in closed]
+        now = {block.key: self._resolve(block, local) for block in live}
+        final = {block.key for block in done}
+        lost = [*gone, *(key for key in before if key not in now and key not in final)]
+        for key in reversed(lost):
+            if key not in now and key not in final:
+                self._put(key, Removed(key))
+            self._kept.pop(key, None)
+        for block in sorted((*done, *now.values()), key=_place):
+            if again or before.get(block.key) != block:
+                self._put_family(block)
+        self._live = now
+        for block in done:
+            self._keep(block)
+        self._local = local
+
+    def grow(self, block: Block) -> None:
+        """Replace a live block by a longer one of the same key."""
+        block = self._resolve(block, self._local)
+        if self._live[block.key] != block:
+            self._live[block.key] = block
+            self._put(block.key, block)
+
+    def define(self, found: Mapping[str, tuple[str, str]]) -> None:
+        """Make definitions known to all blocks; the first one of a label stays."""
+        for label, definition in found.items():
+            if label in self.definitions:
+                continue
+            self.definitions[label] = definition
+            for key in self._waiting.pop(label, {}):
+                block = self._kept.get(key)
+                if block is None:
+                    continue
+                labels = mentions(block.source)
+                changed = replace(block, references=resolved(labels, self.definitions))
+                if changed != block:
+                    self._kept[key] = changed
+                    self._put_family(changed)
+
+    def take(self, most: int) -> list[Block | Removed]:
+        """The next changes, in all about `most` characters of source."""
+        taken: list[Block | Removed] = []
+        for key in list(self._queue):
+            change = self._queue.pop(key)
+            taken.append(change)
+            if isinstance(change, Removed):
+                self._out.discard(key)
+            else:
+                self._out.add(key)
+            most -= 16 if isinstance(change, Removed) else 64 + len(change.source)
+            if most <= 0:
+                break
+        return taken
+
+    def _put(self, key: str, change: Block | Removed) -> None:
+        self._queue.pop(key, None)
+        if isinstance(change, Block) or key in self._out:
+            self._queue[key] = change
+
+    def _put_family(self, block: Block) -> None:
+        """Queue a block and, after a table's header, those of its rows that are final."""
+        self._put(block.key, block)
+        if block.kind == "table" and block.references:
+            for key, kept in list(self._kept.items()):
+                if kept.parent == block.key:
+                    self._put(key, kept)
+
+    def _resolve(self, block: Block, local: Mapping[str, tuple[str, str]]) -> Block:
+        if block.kind in _PLAIN or "]" not in block.source:
+            return block
+        if not local and not self.definitions:
+            return block
+        references = resolved(mentions(block.source), self.definitions, local)
+        return replace(block, references=references) if references else block
+
+    def _keep(self, block: Block) -> None:
+        """Remember a final block as long as a label it mentions is not defined.
+
+        Rows under a header that mentions a label are remembered as well: they follow the header.
+        """
+        shell = self._live.get(block.parent or "")
+        if shell and shell.kind == "table" and "]" in shell.source:
+            self._kept[block.key] = block
+        if block.kind in _PLAIN or "]" not in block.source:
+            return
+        for label in mentions(block.source):
+            if label not in self.definitions:
+                self._waiting.setdefault(label, {})[block.key] = None
+                self._kept[block.key] = block
+
+
+def _place(block: Block) -> list[int]:
+    """Sorts blocks into the order of the text, a shell before its children."""
+    return [int(number) for number in block.key.split("-")]

@@ -1,0 +1,34 @@
+"""Sizes that bound the work on one block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """All sizes in characters of source. Stream and whole rendering have to use the same.
+
+    `cut`: an open paragraph or code block longer than this is cut; lists and tables at an eighth.
+    `piece`: the size from which a piece of a cut block is complete.
+    `line`: a longer line is no table header, so a long line can be cut.
+    `unit`: what cannot be cut (a quote, one list item, ...) is shown as plain text beyond this.
+    `depth`: as `unit`, for nested tokens: a quote counts one, a list two.
+    `columns`: a table with more of them is no table.
+    `missing`: a table ends where it would need more empty cells than this, as in markdown-it.
+    `highlight`: longer code is not highlighted.
+    `step`: new text that one settle looks at.
+    """
+
+    cut: int = 2048
+    piece: int = 1024
+    line: int = 1000
+    unit: int = 12_000
+    depth: int = 24
+    columns: int = 64
+    missing: int = 65_536
+    highlight: int = 8000
+    step: int = 2048
+
+
+DEFAULT = Limits()

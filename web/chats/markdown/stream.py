@@ -1,0 +1,129 @@
+"""The markdown of one answer while it is written."""
+
+from __future__ import annotations
+
+from .blocks import Block, Removed
+from .ledger import Ledger
+from .limits import DEFAULT, Limits
+from .modes import Mode
+from .tail import Tail
+
+
+class MarkdownStream:
+    """Splits a growing text into blocks; see blocks.py for what these are.
+
+    `feed` only keeps the text. `settle` looks at a bounded part of what is new and hands out a
+    bounded part of what changed, so one call never takes long; `pending` says whether another call
+    has something to do. A block that cannot be cut and is long is looked at when it has grown by an
+    eighth, or by a settle with nothing new.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        self._limits = limits
+        self._mode: Mode = Tail(0, limits)
+        self._ledger = Ledger()
+        self._text: list[str] = []
+        self._fed: list[str] = []
+        self._tail = ""
+        self._return = False
+        self._unseen = False
+        self._finished = False
+        self._done = False
+
+    @property
+    def text(self) -> str:
+        """All of the text so far, with `\\n` as the line end."""
+        if len(self._text) > 1:
+            self._text = ["".join(self._text)]
+        return self._text[0] if self._text else ""
+
+    @property
+    def pending(self) -> bool:
+        """Whether the next settle has work to do or changes to hand out."""
+        unseen = self._fed or self._unseen or (self._finished and not self._done)
+        return bool(unseen or self._ledger.queued)
+
+    def feed(self, text: str) -> None:
+        """Append to the text. Raises ValueError after `finish`."""
+        if self._finished:
+            raise ValueError("the text is complete")
+        if self._return:
+            text = "\r" + text
+            self._return = False
+        if "\r" in text:
+            self._return = text.endswith("\r")
+            text = text[: len(text) - self._return].replace("\r\n", "\n").replace("\r", "\n")
+        self._append(text)
+
+    def finish(self) -> None:
+        """The text is complete: nothing is held back any more."""
+        if self._return:
+            self._return = False
+            self._append("\n")
+        self._finished = True
+
+    def settle(self) -> list[Block | Removed]:
+        """What changed, in the order of the text. Empty when nothing did."""
+        fresh = self._next()
+        if fresh or self._unseen or (self._finished and not self._done):
+            self._advance(fresh)
+        return self._ledger.take(2 * self._limits.step)
+
+    def _append(self, text: str) -> None:
+        if text:
+            text = clean(text)
+            self._fed.append(text)
+            self._text.append(text)
+
+    def _next(self) -> str:
+        """A bounded part of what was fed since the last settle."""
+        if not self._fed:
+            return ""
+        text = "".join(self._fed)
+        step = self._limits.step
+        self._fed = [text[step:]] if len(text) > step else []
+        return text[:step]
+
+    def _advance(self, fresh: str) -> None:
+        final = self._finished and not self._fed
+        self._tail += fresh
+        mode = self._mode
+        if fresh and not final:
+            hurried = self._unseen
+            self._unseen = True
+            if mode.patient(self._tail):
+                return
+            grown = None if hurried else mode.grow(self._tail, len(fresh))
+            self._unseen = False
+            if grown:
+                self._ledger.grow(grown)
+                return
+        self._unseen = False
+        self._parse(final)
+        self._done = final
+
+    def _parse(self, final: bool) -> None:
+        """Look at the tail in one mode after the other, until a mode wants more text."""
+        ledger = self._ledger
+        while True:
+            step = self._mode.advance(self._tail, ledger.definitions, final)
+            ledger.publish(step.closed, step.live, step.local | step.found, step.gone, step.again)
+            ledger.define(step.found)
+            self._tail = self._tail[step.used :]
+            if step.then is None:
+                return
+            self._mode = step.then
+            if final and not self._tail:
+                return
+
+
+def clean(text: str) -> str:
+    """The text without what no page can hold: NUL and half characters become U+FFFD."""
+    text = text.replace("\0", "\ufffd")
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,64 @@
+"""Chat records: what is kept of a chat beside its conversation, written at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from web.harness.sessions.identity import HarnessIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRecord:
+    """Settings and bookkeeping of one chat. Times are seconds since the epoch.
+
+    `order` sorts the side bar, highest first. `deleted_at` is set while a deletion can still be
+    undone. `title` is '' until the first message gives one.
+    """
+
+    id: str
+    model: str
+    created_at: float
+    order: float
+    title: str = ""
+    system_prompt: str = ""
+    draft: str = ""
+    deleted_at: float | None = None
+
+
+class ChatRecords(Protocol):
+    """Records by identity and chat id. Each call is atomic; identities never meet."""
+
+    async def put(self, identity: HarnessIdentity, record: ChatRecord) -> None:
+        """Writes a record, new or known, whole."""
+        ...
+
+    async def get(self, identity: HarnessIdentity, chat_id: str) -> ChatRecord | None: ...
+
+    async def list(self, identity: HarnessIdentity) -> list[ChatRecord]:
+        """All records of an identity, deleted ones included, highest order first."""
+        ...
+
+    async def delete(self, identity: HarnessIdentity, chat_id: str) -> None:
+        """Forgets a record; an unknown one is fine."""
+        ...
+
+
+class InMemoryChatRecords:
+    """The default `ChatRecords`: gone with the process."""
+
+    def __init__(self) -> None:
+        self._records: dict[tuple[HarnessIdentity, str], ChatRecord] = {}
+
+    async def put(self, identity: HarnessIdentity, record: ChatRecord) -> None:
+        self._records[identity, record.id] = record
+
+    async def get(self, identity: HarnessIdentity, chat_id: str) -> ChatRecord | None:
+        return self._records.get((identity, chat_id))
+
+    async def list(self, identity: HarnessIdentity) -> list[ChatRecord]:
+        mine = [record for (owner, _), record in self._records.items() if owner == identity]
+        return sorted(mine, key=lambda record: record.order, reverse=True)
+
+    async def delete(self, identity: HarnessIdentity, chat_id: str) -> None:
+        self._records.pop((identity, chat_id), None)

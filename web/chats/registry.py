@@ -1,0 +1,313 @@
+"""`Chats`: every chat of this server, by whose it is; what the pages and the API call."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from web.chats.chat import Chat, Turn
+from web.chats.kinds import Row, Undo
+from web.chats.parts import Channel, Clock
+from web.chats.records import ChatRecord, ChatRecords
+from web.chats.tasks import TaskOwner
+from web.chats.transcript import Transcript
+from web.chats.turns import Turns
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.store import SessionStore
+from web.harness.values.config import ModelName
+from web.harness.values.errors import ConfigurationError, DecisionRefused, LimitExceeded, NotFound
+from web.harness.values.events import Decision
+from web.harness.values.messages import JsonObject
+
+SIDE_BAR = "chats"
+"""The channel of the side bar; no chat has this id."""
+
+TITLE_CHARS = 60
+
+_MARKS = re.compile(r"[`*#>~\[\]|]+|\b_+|_+\b")
+"""Markdown marks that say nothing in a title; an underscore inside a word stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatLimits:
+    max_chats: int
+    max_draft_chars: int
+    max_title_chars: int
+    undo_seconds: float
+
+
+class Chats:
+    """The chats of all identities. Another identity's chat is as if it were not there.
+
+    `new_id` returns an id nobody can guess; `now` seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        *,
+        tasks: TaskOwner,
+        turns: Turns,
+        sessions: SessionStore,
+        records: ChatRecords,
+        clock: Clock,
+        models: tuple[ModelName, ...],
+        limits: ChatLimits,
+        now: Callable[[], float],
+        new_id: Callable[[], str],
+    ) -> None:
+        self.clock = clock
+        self.models = tuple(str(model) for model in models)
+        self._tasks = tasks
+        self._turns = turns
+        self._sessions = sessions
+        self._records = records
+        self._limits = limits
+        self._now = now
+        self._new_id = new_id
+        self._chats: dict[tuple[HarnessIdentity, str], Chat] = {}
+        self._side_bars: dict[HarnessIdentity, Channel] = {}
+        self._made: dict[tuple[HarnessIdentity, str], Chat] = {}
+        self._purges: dict[str, asyncio.Task[None]] = {}
+
+    async def create(
+        self,
+        identity: HarnessIdentity,
+        *,
+        title: str = "",
+        model: str = "",
+        system_prompt: str = "",
+        request_id: str = "",
+    ) -> Chat:
+        """A new chat; the same request id again gives the chat it made."""
+        if request_id and (identity, request_id) in self._made:
+            return self._made[identity, request_id]
+        if len(self._chats) >= self._limits.max_chats:
+            raise LimitExceeded(
+                f"This server holds {len(self._chats):,} chats, its limit.",
+                hint="Delete some that are no longer needed.",
+            )
+        model = self._offered(model or self.models[0])
+        title, prompt = self._titled(title), self._prompt(system_prompt)
+        now = self._now()
+        record = ChatRecord(self._new_id(), model, now, now, title, prompt)
+        channel = Channel(record.id, self.clock)
+        chat = Chat(identity, record, channel, Transcript(channel))
+        chat.transcript.state_changed = lambda: self.show(chat)
+        self._chats[identity, record.id] = chat
+        if request_id:
+            self._made[identity, request_id] = chat
+        self.show(chat)
+        await self._records.put(identity, record)
+        return chat
+
+    def get(self, identity: HarnessIdentity, chat_id: str) -> Chat:
+        """Raises NotFound; also for a chat that is deleted."""
+        chat = self._chats.get((identity, chat_id))
+        if chat is None or chat.record.deleted_at is not None:
+            raise NotFound(
+                "There is no such chat here.",
+                hint="Chats are kept in this server's memory: a restart or a deletion ends them.",
+            )
+        return chat
+
+    def list(self, identity: HarnessIdentity) -> list[Chat]:
+        """Living chats, the one with the newest message first."""
+        mine = [
+            chat
+            for (owner, _), chat in self._chats.items()
+            if owner == identity and chat.record.deleted_at is None
+        ]
+        return sorted(mine, key=lambda chat: chat.record.order, reverse=True)
+
+    def side_bar(self, identity: HarnessIdentity) -> Channel:
+        if identity not in self._side_bars:
+            self._side_bars[identity] = Channel(SIDE_BAR, self.clock)
+        return self._side_bars[identity]
+
+    def channel(self, identity: HarnessIdentity, name: str) -> Channel | None:
+        """A channel by the name a reader asks for. A deleted chat's says that it is gone."""
+        if name == SIDE_BAR:
+            return self.side_bar(identity)
+        chat = self._chats.get((identity, name))
+        return chat.channel if chat is not None else None
+
+    def run(self, identity: HarnessIdentity, run_id: str) -> Chat:
+        """The chat of a run. Raises NotFound."""
+        chat = self._turns.chat_of(run_id)
+        return self.get(identity, chat.id) if chat.identity == identity else self.get(identity, "")
+
+    async def send(
+        self, chat: Chat, text: str, *, request_id: str = "", queue: bool, model: str = ""
+    ) -> Turn:
+        """Sends a message; see `Turns.send`. A model given here is the chat's from now on."""
+        # A message that is refused changes nothing, the model neither.
+        model = self._offered(model or chat.record.model)
+        turn = Turn(self._new_id(), text, model, request_id or self._new_id())
+        stands = self._turns.send(chat, turn, queue=queue)
+        if stands is turn:
+            await self._sent(chat, turn)
+        return stands
+
+    @property
+    def running(self) -> int:
+        """Answers that are being written, of all chats."""
+        return self._turns.running
+
+    def check(self, text: str) -> None:
+        """Raises what `send` would raise for this text alone."""
+        self._turns.check(text)
+
+    async def retry(self, chat: Chat, run_id: str) -> Turn:
+        """Sends the last message, whose run failed or was stopped, once more."""
+        failed = chat.failed
+        text = failed.text if failed is not None else ""
+        turn = Turn(self._new_id(), text, chat.record.model, self._new_id())
+        return self._turns.retry(chat, run_id, turn)
+
+    def stop(self, chat: Chat, run_id: str) -> None:
+        self._turns.stop(chat, run_id)
+
+    def take_back(self, chat: Chat, run_id: str) -> str:
+        """Takes a waiting message out of the queue; returns its text. Raises NotFound."""
+        for turn in chat.queue:
+            if turn.run_id == run_id:
+                self._turns.stop(chat, run_id)
+                return turn.text
+        raise NotFound("This message does not wait any more.", hint="It was sent or taken back.")
+
+    def decide(
+        self,
+        chat: Chat,
+        key: str,
+        decision: Decision,
+        *,
+        run_id: str | None = None,
+        arguments: JsonObject | None = None,
+        reason: str = "",
+    ) -> None:
+        """Answers a question of the run under way. Raises DecisionRefused."""
+        active = chat.turn.run_id if chat.turn is not None else None
+        if chat.agent is None or (run_id is not None and run_id != active):
+            raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
+        chat.agent.decide(key, decision, arguments=arguments, reason=reason)
+
+    async def change(
+        self, chat: Chat, *, title: str | None = None, model: str | None = None
+    ) -> None:
+        """Renames a chat or has its next turn answered by another model."""
+        record = chat.record
+        if title is not None:
+            record = replace(record, title=self._titled(title))
+        if model is not None:
+            record = replace(record, model=self._offered(model))
+        await self._write(chat, record)
+
+    async def keep_draft(self, chat: Chat, text: str) -> None:
+        """Remembers what is typed and not sent, up to the limit of a message."""
+        draft = text[: self._limits.max_draft_chars]
+        await self._write(chat, replace(chat.record, draft=draft))
+
+    async def delete(self, chat: Chat) -> None:
+        """Deletes a chat: what it does is stopped; for some seconds it can be brought back."""
+        if chat.record.deleted_at is not None:
+            return
+        until = self._now() + self._limits.undo_seconds
+        await self._write(chat, replace(chat.record, deleted_at=self._now()))
+        side_bar = self.side_bar(chat.identity)
+        side_bar.remove(f"r-{chat.id}")
+        side_bar.put(f"z-{chat.id}", "undo", Undo(chat.id, chat.title, until))
+        chat.channel.end("deleted")
+        self._purges[chat.id] = self._tasks.create_task(self._purge_later(chat))
+        await self._turns.close(chat)
+
+    async def restore(self, identity: HarnessIdentity, chat_id: str) -> Chat:
+        """Brings a deleted chat back. Raises NotFound when it is too late."""
+        chat = self._chats.get((identity, chat_id))
+        if chat is None:
+            raise _too_late()
+        if chat.record.deleted_at is not None:
+            purge = self._purges.pop(chat_id, None)
+            if purge is None:
+                raise _too_late()
+            purge.cancel()
+            self.side_bar(identity).remove(f"z-{chat_id}")
+            chat.channel.gone = None
+            chat.channel.touch()
+            await self._write(chat, replace(chat.record, deleted_at=None))
+        return chat
+
+    def show(self, chat: Chat) -> None:
+        """Brings head and side bar up to what the chat is now."""
+        if chat.record.deleted_at is not None:
+            return
+        chat.show_head()
+        row = Row(chat.id, chat.title, chat.state, chat.record.order)
+        self.side_bar(chat.identity).put(f"r-{chat.id}", "chats", row, rank=-chat.record.order)
+
+    async def _sent(self, chat: Chat, turn: Turn) -> None:
+        record = replace(chat.record, order=self._now(), draft="", model=turn.model)
+        if not record.title:
+            record = replace(record, title=title_of(turn.text))
+        await self._write(chat, record)
+
+    async def _write(self, chat: Chat, record: ChatRecord) -> None:
+        chat.record = record
+        self.show(chat)
+        await self._records.put(chat.identity, record)
+
+    async def _purge_later(self, chat: Chat) -> None:
+        await asyncio.sleep(self._limits.undo_seconds)
+        self._purges.pop(chat.id, None)
+        self.side_bar(chat.identity).remove(f"z-{chat.id}")
+        await self._turns.close(chat)
+        del self._chats[chat.identity, chat.id]
+        await self._turns.forget(chat)
+        await self._records.delete(chat.identity, chat.id)
+        await self._sessions.delete(chat.identity, chat.id)
+
+    def _offered(self, model: str) -> str:
+        if model not in self.models:
+            raise ConfigurationError(
+                f"The model '{model[:80]}' is not offered here.",
+                hint=f"Choose one of {', '.join(self.models)}.",
+            )
+        return model
+
+    def _titled(self, title: str) -> str:
+        title = " ".join(title.split())
+        if len(title) > self._limits.max_title_chars:
+            raise LimitExceeded(
+                f"The title has {len(title)} characters; "
+                f"at most {self._limits.max_title_chars} are taken.",
+                hint="Shorten it.",
+                code="too_long",
+            )
+        return title
+
+    def _prompt(self, prompt: str) -> str:
+        if len(prompt) > self._limits.max_draft_chars:
+            raise LimitExceeded(
+                f"The system prompt has {len(prompt):,} characters; "
+                f"at most {self._limits.max_draft_chars:,} are taken.",
+                hint="Shorten it.",
+                code="too_long",
+            )
+        return prompt
+
+
+def _too_late() -> NotFound:
+    return NotFound("This chat was deleted for good.", hint="Start a new one.")
+
+
+def title_of(text: str) -> str:
+    """A chat's title from its first message: the first line with words, without markdown marks."""
+    for line in text.splitlines():
+        words = _MARKS.sub("", line).split()
+        if words:
+            title = " ".join(words)
+            if len(title) <= TITLE_CHARS:
+                return title
+            return title[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+    return ""

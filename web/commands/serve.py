@@ -1,0 +1,78 @@
+"""`harness-web serve`: its options. What they start is in `server.py`, imported only then."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+DESCRIPTION = """\
+Serves the chat at an address of this machine and prints that address.
+Ctrl+C stops it."""
+
+EPILOG = """\
+examples:
+  harness-web serve
+  harness-web serve --model openai:gpt-5.4 --model demo:demo
+  harness-web serve --port 0 --data-dir ~/chats --no-open
+
+keys and addresses of models (environment only):
+  OPENAI_API_KEY, OPENAI_BASE_URL         any server that speaks Chat Completions
+  ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
+Without --model, a vendor whose key is set is the default, and demo:demo is offered beside it.
+demo:demo needs no key: it is scripted and shows what the product can do.
+
+Every option can also be set by the variable in brackets; the option wins."""
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Describes `serve`. An option that is not given leaves no trace, so that settings decide."""
+    parser = commands.add_parser(
+        "serve",
+        help="serve the chat at an address of this machine",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--host", help="loopback address: 127.0.0.1 (default), ::1 or localhost [HARNESS_WEB_HOST]"
+    )
+    parser.add_argument(
+        "--port", help="port; 8420 by default, 0 for any that is free [HARNESS_WEB_PORT]"
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        metavar="PROVIDER:NAME",
+        help="a model to offer: openai:NAME, anthropic:NAME or demo:demo; may be repeated, "
+        "the first is the default [HARNESS_WEB_MODEL, separated by commas]",
+    )
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="where files of chats are kept; made if missing; by default the checkout, or your "
+        "data directory when installed [HARNESS_WEB_DATA_DIR]",
+    )
+    parser.add_argument(
+        "--no-open",
+        action="store_false",
+        dest="open_browser",
+        help="do not open a browser window [HARNESS_WEB_OPEN=0]",
+    )
+    parser.add_argument(
+        "--log-level",
+        metavar="LEVEL",
+        help="debug, info, warning (default) or error [HARNESS_WEB_LOG_LEVEL]",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serves until it is stopped. Raises HarnessError when it cannot start."""
+    from web.commands.server import serve
+    from web.settings import read_settings
+
+    given = {name: value for name, value in vars(options).items() if name != "run"}
+    serve(read_settings(given))
+    return 0

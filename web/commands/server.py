@@ -1,0 +1,145 @@
+"""The server process: takes its port, starts the application, says where it is, ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import logging
+import signal
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import uvicorn
+
+from web.harness.values.errors import HarnessError
+from web.paths import prepare_data_dir
+from web.settings import Settings
+
+_BACKLOG = 2048
+_GRACE_SECONDS = 1
+"""How long open requests and streams may take to end after Ctrl+C."""
+_CUT_OFF = ("ASGI callable returned without completing response", "Cancel %s running task(s)")
+
+
+class CannotServe(HarnessError):
+    """The machine does not allow what the settings ask for."""
+
+    code = "cannot_serve"
+
+
+def serve(settings: Settings) -> None:
+    """Serves until SIGINT or SIGTERM, then exits with 0. Raises CannotServe before it listens."""
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _quit)
+
+    _use_data_dir(settings.data_dir)
+    listener = listen(settings.host, settings.port)
+
+    from web.app import create_app
+
+    config = uvicorn.Config(
+        create_app(settings),
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    _Server(config, lambda: _greet(settings, listener)).run([listener])
+
+
+class _Server(uvicorn.Server):
+    """Calls `when_ready` once requests are answered."""
+
+    def __init__(self, config: uvicorn.Config, when_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._when_ready = when_ready
+        logging.getLogger("uvicorn.error").addFilter(self._is_news)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # A full collection that walks all that was imported costs 130 ms, in the middle of
+        # somebody's answer. What start-up made stays for good, so it is taken out of the count.
+        gc.collect()
+        gc.freeze()
+        self._when_ready()
+
+    def _is_news(self, record: logging.LogRecord) -> bool:
+        """False for what uvicorn says of requests and streams that end because the server does."""
+        cancelled = record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)
+        return not (self.should_exit and (cancelled or str(record.msg).startswith(_CUT_OFF)))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at `host` and `port` (0: any). Raises CannotServe with the reason."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise CannotServe(f"{host} is no address here: {error.strerror}.") from error
+    try:
+        if sys.platform != "win32":
+            # So that a restart need not wait for the connections of the last run. On Windows the
+            # same option would let two servers share one port.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _refusal(host, port, error) from error
+    return listener
+
+
+def _refusal(host: str, port: int, error: OSError) -> CannotServe:
+    another = "Choose another with --port, or any free one with --port 0."
+    match error.errno:
+        case errno.EADDRINUSE:
+            return CannotServe(f"Port {port} is taken by another program.", hint=another)
+        case errno.EACCES:
+            return CannotServe(f"You may not use port {port}.", hint=another)
+        case errno.EADDRNOTAVAIL:
+            return CannotServe(f"This machine has no address {host}.", hint="Try 127.0.0.1.")
+        case _:
+            return CannotServe(f"Cannot listen at {host} port {port}: {error.strerror}.")
+
+
+def _use_data_dir(folder: Path) -> None:
+    try:
+        prepare_data_dir(folder)
+    except OSError as error:
+        raise CannotServe(
+            f"The data folder {folder} cannot be used: {error.strerror}.",
+            hint="Choose another with --data-dir.",
+        ) from error
+
+
+def _greet(settings: Settings, listener: socket.socket) -> None:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"http://{host}:{listener.getsockname()[1]}"
+    print(
+        f"harness-web is at {address}  (model {settings.models[0]}, chats are kept in memory)",
+        flush=True,
+    )
+    if settings.open_browser and settings.has_screen and sys.stdout.isatty():
+        # Some browsers keep the caller waiting until their window is closed.
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _quit(signal_number: int, frame: FrameType | None) -> NoReturn:
+    """Ends the process. While uvicorn serves it has its own handler; it raises the signal again
+    when it is done, and that comes here."""
+    sys.exit(0)

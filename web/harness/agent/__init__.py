@@ -1,0 +1,1 @@
+"""An agent: one conversation, one active run; it performs what the loop decides."""

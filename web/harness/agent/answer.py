@@ -1,0 +1,117 @@
+"""One model call: chunks come in, events go out, and a message is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from web.harness.values.events import EventBody, TextDelta, ThinkingDelta, ToolCallDelta
+from web.harness.values.messages import (
+    ContentBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+from web.harness.values.model import (
+    ModelChunk,
+    ModelDone,
+    ModelRequest,
+    Provider,
+    TextChunk,
+    ThinkingChunk,
+    ToolUseChunk,
+)
+
+Emit = Callable[[list[EventBody]], None]
+
+
+class AnswerBuilder:
+    """Gathers one answer. What has come so far is kept when the stream breaks or is stopped."""
+
+    def __init__(self, message_id: str, emit: Emit) -> None:
+        self.message_id = message_id
+        self.done: ModelDone | None = None
+        self.shown = False
+        """Whether anything was emitted that a reset would have to take back."""
+        self._emit = emit
+        self._blocks: list[ContentBlock] = []
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+
+    async def receive(self, provider: Provider, request: ModelRequest) -> ModelDone:
+        """Streams one answer to its end. Raises ProviderError; closes the stream in any case."""
+        stream = provider.stream(request)
+        try:
+            async for chunks in stream:
+                self._take(chunks)
+        finally:
+            await stream.aclose()
+        if self.done is None:
+            raise RuntimeError("A provider ended its stream without ModelDone.")
+        return self.done
+
+    def call_id(self, index: int) -> str:
+        """Our own id of the call at an index: unique, derived, safe in a page and for every API."""
+        return f"{self.message_id}-{index}"
+
+    def message(self, parent_id: str | None, *, calls: bool) -> Message | None:
+        """The answer so far, with its finished calls or without any.
+
+        None if it says nothing that a later model call could be sent.
+        """
+        self._close_thinking(None)
+        self._close_text()
+        blocks = list(self._blocks)
+        if calls and self.done is not None and self.done.stop_reason != "refusal":
+            blocks += (
+                ToolUseBlock(self.call_id(index), use.name, use.arguments, use.malformed)
+                for index, use in enumerate(self.done.tool_uses)
+            )
+        if not any(isinstance(block, TextBlock | ToolUseBlock) for block in blocks):
+            return None
+        return Message(self.message_id, "assistant", tuple(blocks), parent_id)
+
+    def _take(self, chunks: list[ModelChunk]) -> None:
+        events: list[EventBody] = []
+        for chunk in chunks:
+            match chunk:
+                case TextChunk(text):
+                    if text:
+                        self._close_thinking(None)
+                        self._text.append(text)
+                        events.append(TextDelta(text, self.message_id))
+                case ThinkingChunk():
+                    self._take_thinking(chunk, events)
+                case ToolUseChunk():
+                    events.append(
+                        ToolCallDelta(
+                            self.call_id(chunk.index), chunk.name, chunk.arguments, self.message_id
+                        )
+                    )
+                case ModelDone():
+                    self.done = chunk
+        if events:
+            self.shown = True
+            self._emit(events)
+
+    def _take_thinking(self, chunk: ThinkingChunk, events: list[EventBody]) -> None:
+        self._close_text()
+        if chunk.redacted:
+            self._close_thinking(None)
+            self._blocks.append(ThinkingBlock("", chunk.signature, redacted=True))
+            return
+        if chunk.text:
+            self._thinking.append(chunk.text)
+            events.append(ThinkingDelta(chunk.text, self.message_id))
+        if chunk.signature:
+            self._close_thinking(chunk.signature)
+
+    def _close_thinking(self, signature: str | None) -> None:
+        if self._thinking or signature:
+            self._blocks.append(ThinkingBlock("".join(self._thinking), signature))
+            self._thinking = []
+
+    def _close_text(self) -> None:
+        if self._text:
+            self._blocks.append(TextBlock("".join(self._text)))
+            self._text = []

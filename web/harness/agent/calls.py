@@ -1,0 +1,230 @@
+"""The tool calls of one run: proposed, asked about, started, settled, each with one result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from web.harness.agent.answer import Emit
+from web.harness.agent.questions import Answer, Approver, Questions
+from web.harness.loop.actions import CallSettled, Decided, Outcome, ProposedCall
+from web.harness.loop.state import RunState
+from web.harness.tools.permissions import Permissions
+from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.tool import PermissionLevel, Tool, ToolContext, ToolOutput
+from web.harness.values.config import AgentConfig
+from web.harness.values.errors import DecisionRefused, ToolError
+from web.harness.values.events import ApprovalRequired, ToolCallStart, ToolResult
+from web.harness.values.messages import JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
+
+log = logging.getLogger(__name__)
+
+PREVIEW_SECONDS = 5.0
+"""A question is put without its preview when that takes longer."""
+
+
+@dataclass(slots=True)
+class _Call:
+    use: ToolUseBlock
+    message_id: str
+    refusal: str = ""
+    answer: Answer | None = None
+    edited: bool = False
+    task: asyncio.Task[None] | None = None
+    started: float | None = None
+    result: ToolResultBlock | None = None
+
+
+class Calls:
+    """Performs the calls that the loop starts. Its `inbox` holds what the loop must be told."""
+
+    def __init__(
+        self,
+        *,
+        config: AgentConfig,
+        tools: ToolRegistry,
+        permissions: Permissions,
+        context: ToolContext,
+        emit: Emit,
+        approver: Approver | None = None,
+    ) -> None:
+        self.inbox: asyncio.Queue[Outcome | None] = asyncio.Queue()
+        self._config = config
+        self._tools = tools
+        self._permissions = permissions
+        self._context = context
+        self._emit = emit
+        self._approver = approver
+        self._questions = Questions()
+        self._calls: dict[str, _Call] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+
+    async def propose(
+        self, uses: tuple[ToolUseBlock, ...], message_id: str, tasks: asyncio.TaskGroup
+    ) -> tuple[ProposedCall, ...]:
+        """Looks each call over, and puts the questions that a person has to answer."""
+        self._calls = {use.id: _Call(use, message_id) for use in uses}
+        return tuple(await asyncio.gather(*(self._propose(use.id, tasks) for use in uses)))
+
+    def start(self, call_ids: tuple[str, ...], state: RunState, tasks: asyncio.TaskGroup) -> None:
+        for call_id in call_ids:
+            call, known = self._calls[call_id], state.call(call_id)
+            if known is not None and known.verdict == "refuse":
+                self._settle(call, ToolOutput.of(call.refusal, is_error=True))
+                continue
+            call.started = time.monotonic()
+            self._emit(
+                [
+                    ToolCallStart(
+                        call_id,
+                        call.use.name,
+                        call.use.arguments,
+                        call.message_id,
+                        call.answer.decision if call.answer else None,
+                        call.edited,
+                    )
+                ]
+            )
+            call.task = tasks.create_task(self._perform(call))
+
+    def decide(self, key: str, answer: Answer) -> None:
+        """Answers a question. Raises DecisionRefused where it cannot be answered (so)."""
+        question = self._questions.find(key)
+        call = self._calls[question.call.id]
+        use = call.use
+        if answer.decision != "deny" and answer.arguments not in (None, use.arguments):
+            use = replace(use, arguments=self._checked(use.name, answer.arguments or {}))
+        if answer.decision == "allow_chat":
+            self._permissions.grant(use.name)
+        self._questions.answer(key, answer)
+        call.edited, call.use, call.answer = use is not call.use, use, answer
+        if answer.decision == "deny":
+            call.refusal = _denial(answer.reason)
+        self.inbox.put_nowait(Decided(key, answer.decision))
+
+    def cancel(self, call_ids: tuple[str, ...]) -> None:
+        """Stops calls and gives those that have no result yet one that says so."""
+        self.close()
+        for call_id in call_ids:
+            call = self._calls[call_id]
+            if call.result is not None:
+                continue
+            if call.task is not None:
+                call.task.cancel()
+            words = "Stopped by the person before it ended." if call.task else "Stopped; never ran."
+            self._settle(call, ToolOutput.of(words, is_error=True), stopped=True)
+
+    def results(self) -> tuple[ToolResultBlock, ...]:
+        """All results in the order of the calls."""
+        return tuple(call.result for call in self._calls.values() if call.result is not None)
+
+    def wake(self) -> None:
+        """Makes whoever waits for the inbox look again."""
+        self.inbox.put_nowait(None)
+
+    def close(self) -> None:
+        """Ends all questions."""
+        self._questions.close()
+        for task in self._asking:
+            task.cancel()
+
+    async def _propose(self, call_id: str, tasks: asyncio.TaskGroup) -> ProposedCall:
+        call = self._calls[call_id]
+        use = call.use
+        refused = ProposedCall(use.id, use.name, "refuse")
+        if use.malformed is not None:
+            call.refusal = f"The arguments are not a JSON object: {use.malformed[:200]!r}"
+            return refused
+        try:
+            arguments = self._tools.validate(use.name, use.arguments)
+            tool = self._tools.get(use.name)
+            if tool is None:
+                raise ToolError(f"There is no tool {use.name}.")
+            level = self._permissions.level(tool)
+            if level is PermissionLevel.DENY:
+                call.refusal = f"The tool {use.name} is not allowed here."
+                return refused
+            if level is PermissionLevel.ALLOW:
+                return ProposedCall(use.id, use.name)
+            preview = await self._preview(tool, arguments, call)
+        except ToolError as error:
+            call.refusal = error.message
+            return refused
+        key = self._questions.ask(use).key
+        question = ApprovalRequired(key, use.id, use.name, use.arguments, call.message_id, preview)
+        self._emit([question])
+        if self._approver is not None:
+            self._asking.add(tasks.create_task(self._ask(self._approver, question)))
+        return ProposedCall(use.id, use.name, "run", key)
+
+    async def _ask(self, approver: Approver, question: ApprovalRequired) -> None:
+        try:
+            answer = await approver(question)
+            self.decide(question.key, answer)
+        except Exception:
+            log.exception("The approver of %s failed", question.name)
+            # It may be answered by now, by somebody who calls `decide`.
+            with suppress(DecisionRefused):
+                self.decide(question.key, Answer("deny", reason="The question could not be put."))
+
+    async def _preview(self, tool: Tool, arguments: JsonObject, call: _Call) -> JsonObject | None:
+        """What the call would do; raises ToolError where it can be seen to fail."""
+        if tool.preview is None:
+            return None
+        try:
+            async with asyncio.timeout(PREVIEW_SECONDS):
+                return await tool.preview(arguments, self._context_of(call))
+        except ToolError:
+            raise
+        except Exception:
+            log.exception("The preview of the tool %s failed", tool.name)
+            return None
+
+    async def _perform(self, call: _Call) -> None:
+        output = await self._tools.run(
+            call.use.name,
+            call.use.arguments,
+            self._context_of(call),
+            default_timeout=self._config.tools.timeout_seconds,
+            max_chars=self._config.limits.max_result_chars,
+        )
+        if call.edited:
+            note = f"The person changed the arguments to {call.use.arguments!r} before it ran."
+            output = replace(output, content=(TextBlock(note), *output.content))
+        if call.result is None:
+            self._settle(call, output)
+
+    def _settle(self, call: _Call, output: ToolOutput, *, stopped: bool = False) -> None:
+        call.result = ToolResultBlock(call.use.id, output.content, output.is_error)
+        seconds = None if call.started is None else time.monotonic() - call.started
+        decision = call.answer.decision if call.answer else None
+        text = output.text
+        self._emit(
+            [
+                ToolResult(
+                    call.use.id, call.use.name, text, output.is_error, seconds, decision, stopped
+                )
+            ]
+        )
+        self.inbox.put_nowait(CallSettled(call.use.id, len(text)))
+
+    def _checked(self, name: str, arguments: JsonObject) -> JsonObject:
+        try:
+            self._tools.validate(name, arguments)
+        except ToolError as error:
+            raise DecisionRefused(
+                f"The edited arguments do not fit: {error.message}",
+                hint="The question is still open.",
+                code="invalid_arguments",
+            ) from error
+        return arguments
+
+    def _context_of(self, call: _Call) -> ToolContext:
+        return replace(self._context, call_id=call.use.id)
+
+
+def _denial(reason: str) -> str:
+    return f"The person refused this call: {reason}" if reason else "The person refused this call."

@@ -1,0 +1,247 @@
+"""One run: what the loop decides is done here, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from dataclasses import replace
+from typing import assert_never
+
+from web.harness.agent.answer import AnswerBuilder, Emit
+from web.harness.agent.calls import Calls
+from web.harness.agent.questions import Answer
+from web.harness.loop.actions import (
+    AwaitApproval,
+    CallModel,
+    CallsStarted,
+    CancelRequested,
+    CancelTools,
+    Decided,
+    Finish,
+    ModelAnswered,
+    ModelFailed,
+    Outcome,
+    RunTools,
+)
+from web.harness.loop.machine import apply, next_action
+from web.harness.loop.state import MessageRef, RunLimits, RunState, start_run
+from web.harness.memory.conversation import Conversation
+from web.harness.tools.permissions import Permissions
+from web.harness.tools.registry import ToolRegistry
+from web.harness.values.config import AgentConfig
+from web.harness.values.errors import HarnessError, ProviderError
+from web.harness.values.events import AttemptReset, ErrorReport, RunResult, UsageReport, Waiting
+from web.harness.values.messages import Message, TextBlock
+from web.harness.values.model import ModelRequest, Provider
+
+log = logging.getLogger(__name__)
+
+_JITTER = random.SystemRandom()
+
+
+class Run:
+    """Performs one run, from the person's message to its `RunResult`.
+
+    `emit` is called with each batch of events, in order, and must not wait. Messages are appended
+    to `conversation` as they become complete.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        text: str,
+        *,
+        config: AgentConfig,
+        provider: Provider,
+        tools: ToolRegistry,
+        permissions: Permissions,
+        calls: Calls,
+        conversation: Conversation,
+        emit: Emit,
+    ) -> None:
+        self.run_id = run_id
+        self._config = config
+        self._provider = provider
+        self._tools = tools
+        self._permissions = permissions
+        self._calls = calls
+        self._conversation = conversation
+        self._emit = emit
+        first = Message(f"{run_id}-0", "user", (TextBlock(text),), conversation.last_id)
+        conversation.append(first)
+        self._state = start_run(run_id, RunLimits.of(config), first.size)
+        self._draft: Message | None = None
+        self._error: HarnessError | None = None
+        self._answer: AnswerBuilder | None = None
+        self._model_task: asyncio.Task[Outcome] | None = None
+        self._stopping = False
+
+    @property
+    def state(self) -> RunState:
+        return self._state
+
+    async def execute(self) -> RunResult:
+        """Runs to the end. Cancelling it stops model and tools and leaves a whole conversation."""
+        async with asyncio.TaskGroup() as tasks:
+            try:
+                return await self._drive(tasks)
+            except asyncio.CancelledError:
+                self._abandon()
+                raise
+
+    def cancel(self) -> None:
+        """Stops model and tools; `execute` then returns a cancelled result. Twice is fine."""
+        self._stopping = True
+        if self._model_task is not None:
+            self._model_task.cancel()
+        self._calls.wake()
+
+    def decide(self, key: str, answer: Answer) -> None:
+        """Answers a question. Raises DecisionRefused where it cannot be answered (so)."""
+        self._calls.decide(key, answer)
+
+    async def _drive(self, tasks: asyncio.TaskGroup) -> RunResult:
+        while True:
+            if self._stopping and not self._state.cancelling and self._state.ending is None:
+                self._apply(CancelRequested())
+            action = next_action(self._state)
+            match action:
+                case CallModel():
+                    await self._call_model(action, tasks)
+                case RunTools(start, _):
+                    if start:
+                        self._apply(CallsStarted(start))
+                        self._calls.start(start, self._state, tasks)
+                    await self._next_outcome()
+                case AwaitApproval():
+                    await self._next_outcome()
+                case CancelTools(call_ids):
+                    self._calls.cancel(call_ids)
+                    await self._next_outcome()
+                case Finish():
+                    return self._finish(action)
+                case _:
+                    assert_never(action)
+
+    async def _next_outcome(self) -> None:
+        outcome = await self._calls.inbox.get()
+        if outcome is None or (isinstance(outcome, Decided) and self._state.cancelling):
+            return
+        self._apply(outcome)
+
+    def _apply(self, outcome: Outcome) -> None:
+        """Moves the state on, and writes the messages that it says were added."""
+        known = len(self._state.messages)
+        self._state = apply(self._state, outcome)
+        for ref in self._state.messages[known:]:
+            self._conversation.append(self._message(ref))
+
+    def _message(self, ref: MessageRef) -> Message:
+        if ref.role == "tool":
+            return Message(ref.id, "tool", self._calls.results(), self._conversation.last_id)
+        if self._draft is None:
+            raise RuntimeError("The loop wrote an answer that was not given.")
+        return self._draft
+
+    async def _call_model(self, action: CallModel, tasks: asyncio.TaskGroup) -> None:
+        self._answer = answer = AnswerBuilder(action.message_id, self._emit)
+        self._model_task = tasks.create_task(self._receive(action, answer, tasks))
+        await asyncio.wait({self._model_task})
+        stopped = self._model_task.cancelled()
+        outcome = CancelRequested() if stopped else self._model_task.result()
+        self._model_task = None
+        if isinstance(outcome, ModelFailed):
+            self._apply(replace(outcome, kept=self._keep_partial()))
+            if self._state.ending is None:
+                self._show_retry(action)
+        elif isinstance(outcome, CancelRequested):
+            self._apply(CancelRequested(self._keep_partial()))
+        else:
+            self._apply(outcome)
+        self._answer = None
+
+    def _keep_partial(self) -> int:
+        """Makes what the model has written so far the draft; returns its size."""
+        if self._answer is None:
+            return 0
+        self._draft = self._answer.message(self._conversation.last_id, calls=False)
+        return self._draft.size if self._draft is not None else 0
+
+    async def _receive(
+        self, action: CallModel, answer: AnswerBuilder, tasks: asyncio.TaskGroup
+    ) -> Outcome:
+        if action.delay > 0:
+            await asyncio.sleep(action.delay)
+        try:
+            done = await answer.receive(self._provider, self._request())
+        except ProviderError as error:
+            self._error = error
+            return ModelFailed(error.code, error.transient, 0, error.retry_after, _JITTER.random())
+        except Exception:
+            log.exception("A model call broke in an unexpected way")
+            self._error = HarnessError(
+                "Something went wrong inside the server.",
+                hint="The server's log says more. Try again.",
+                code="internal_error",
+            )
+            return ModelFailed("internal_error", transient=False)
+        cost = self._config.limits.prices.cost(done.usage)
+        model = str(self._config.model)
+        self._emit([UsageReport(action.message_id, done.usage, model, cost)])
+        self._draft = answer.message(self._conversation.last_id, calls=True)
+        uses = self._draft.tool_uses if self._draft is not None else ()
+        proposed = await self._calls.propose(uses, action.message_id, tasks)
+        size = self._draft.size if self._draft is not None else 0
+        return ModelAnswered(size, proposed, done.stop_reason, done.usage, cost)
+
+    def _request(self) -> ModelRequest:
+        config = self._config
+        return ModelRequest(
+            config.model.name,
+            tuple(self._conversation.get_messages()),
+            config.system_prompt,
+            self._tools.specs(self._permissions),
+            config.max_tokens,
+            config.temperature,
+            config.retry.stall_seconds,
+        )
+
+    def _show_retry(self, action: CallModel) -> None:
+        reason = self._error.message if self._error is not None else ""
+        self._emit(
+            [
+                AttemptReset(action.message_id, action.attempt, reason),
+                Waiting(reason, self._state.delay),
+            ]
+        )
+
+    def _finish(self, action: Finish) -> RunResult:
+        self._calls.close()
+        state = self._state
+        last = state.messages[-1]
+        text = self._draft.text if self._draft is not None and last.role == "assistant" else ""
+        result = RunResult(
+            action.status, text, state.usage, state.cost, state.iterations, action.reason
+        )
+        if action.status == "failed":
+            error = self._error or HarnessError("The run failed.", code=action.reason)
+            self._emit([ErrorReport(error.code, error.message, error.hint), result])
+        else:
+            self._emit([result])
+        return result
+
+    def _abandon(self) -> None:
+        """Settles everything at once, without waiting, when the run's own task is cancelled."""
+        if self._state.ending is not None:
+            return
+        if not self._state.cancelling:
+            self._apply(CancelRequested(self._keep_partial()))
+        while isinstance(action := next_action(self._state), CancelTools):
+            self._calls.cancel(action.call_ids)
+            while not self._calls.inbox.empty():
+                outcome = self._calls.inbox.get_nowait()
+                if outcome is not None and not isinstance(outcome, Decided):
+                    self._apply(outcome)
+        if isinstance(action, Finish):
+            self._finish(action)

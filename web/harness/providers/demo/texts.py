@@ -1,0 +1,228 @@
+"""What the demo model says, in markdown."""
+
+from __future__ import annotations
+
+import re
+
+from web.harness.providers.demo.matching import example_call
+from web.harness.values.messages import ToolResultBlock, ToolUseBlock
+from web.harness.values.model import ToolSpec
+
+NOTICE = "*Scripted demo model, no AI.*\n\n"
+REFUSAL = NOTICE + "I decline this request, so that you can see what a refusal looks like."
+
+MAX_RESULT = 4000
+"""Characters of a result that an answer repeats."""
+
+SHOWCASE = """\
+# Heading one
+
+## Heading two
+
+A paragraph with *emphasis*, **strong words**, ~~a mistake~~, `code`, a
+[link](https://commonmark.org "CommonMark") and a bare address: https://example.com.
+
+### Lists
+
+1. First
+2. Second
+   - inside of it
+   - and another
+3. Third
+
+- [x] a task that is done
+- [ ] a task that is not
+
+### Table
+
+| Item | Price | In stock |
+|:-----|------:|:--------:|
+| Pear | 1.20 | yes |
+| Melon | 3.50 | no |
+
+### Code
+
+```python
+def greet(name: str) -> str:
+    return f"Hello, {name}!"
+```
+
+### Math
+
+Inline, $e^{i\\pi} + 1 = 0$, and on a line of its own:
+
+$$
+\\int_0^1 x^2 \\, dx = \\frac{1}{3}
+$$
+
+> A quotation, with **bold** words
+> on two lines.
+
+---
+
+![An image is shown as a link](https://example.com/picture.png)
+
+Here is a reference to [a note][note].
+
+[note]: https://example.com/note "Defined at the end"
+"""
+
+_SENTENCES = (
+    "A steady stream of words makes it easy to see whether a page keeps up.",
+    "Each part of this text is the same every time, so that two answers can be compared.",
+    "Refresh the page in the middle of it, open a second tab, or go offline for a while.",
+    "When you come back, the text should be whole, in order, and there only once.",
+    "Some sentences are short.",
+    "Others take a little longer to arrive at their end, since they carry **strong words**, "
+    "*emphasis* and `inline code` on the way.",
+    "Scroll up while it runs: the page should let you read in peace.",
+    "Nothing in it means anything beyond that, although it reads as if it might.",
+)
+
+_FIGURES = (
+    "- one item\n- another item with `code`\n- a last item\n\n",
+    "| Part | Words | Share |\n|:-----|------:|------:|\n| first | 120 | 40 % |\n"
+    "| second | 180 | 60 % |\n\n",
+    "```python\ndef area(width: float, height: float) -> float:\n"
+    "    return width * height\n```\n\n",
+    "The area under it is $\\int_0^1 x^2 \\, dx = \\frac{1}{3}$.\n\n",
+    "More is written in the [CommonMark specification](https://spec.commonmark.org).\n\n",
+    "1. first step\n2. second step\n3. third step\n\n",
+)
+
+
+def long_text(words: int) -> str:
+    """Markdown of exactly `words` words (pieces between white space), the same each time."""
+    pieces: list[str] = []
+    count = section = 0
+    while count < words:
+        section += 1
+        block = f"## Section {section}\n\n{_paragraph(section)}{_figure(section)}"
+        pieces.append(block)
+        count += len(block.split())
+    text = "".join(pieces)
+    # Cut after the last word that is wanted; the block that it stands in stays open.
+    ends = [match.end() for match in re.finditer(r"\S+", text)]
+    return text[: ends[words - 1]] + "\n" if words else ""
+
+
+def _paragraph(section: int) -> str:
+    chosen = [_SENTENCES[(section * 3 + number) % len(_SENTENCES)] for number in range(5)]
+    return " ".join(chosen) + "\n\n"
+
+
+def _figure(section: int) -> str:
+    return _FIGURES[(section - 1) % len(_FIGURES)]
+
+
+def help_text(tools: tuple[ToolSpec, ...], asked: str) -> str:
+    """What can be tried, with the tools of this chat."""
+    opening = "**I am a scripted demo model, no AI:** I follow a few rules and call tools.\n\n"
+    if asked:
+        opening += "I have no rule for that message. "
+    return (
+        f"{opening}Try one of these:\n\n"
+        "| Write | What happens |\n|:------|:-------------|\n"
+        "| `long 2000` | an answer of 2000 words; add `fast`, `slow` or `at 20 tokens a second` |\n"
+        "| `show markdown` | every construct of markdown |\n"
+        "| `think about lunch` | thinking, then an answer |\n"
+        "| `fail once` | the answer breaks off and is tried again |\n"
+        "| `fail` | an error |\n"
+        "| `refuse` or `empty` | a refusal, or an answer without a word |\n\n"
+        f"{_tool_list(tools)}"
+    )
+
+
+def _tool_list(tools: tuple[ToolSpec, ...]) -> str:
+    if not tools:
+        return "This chat has no tools.\n"
+    lines = [f"- `{example_call(tool)}`{_first_line(tool)}" for tool in tools]
+    return (
+        "This chat has these tools. Ask for one in plain words or with a slash; arguments are "
+        "`key=value`, JSON, or just words:\n\n" + "\n".join(lines) + "\n\n"
+        "Several at once: `parallel: /a ... ; /b ...`. One after the other: `/a ... then /b ...`, "
+        "where `{result}` stands for the last result.\n"
+    )
+
+
+def _first_line(tool: ToolSpec) -> str:
+    line = tool.description.strip().partition("\n")[0]
+    return f": {line[:160]}" if line else ""
+
+
+def unknown_tool(name: str, tools: tuple[ToolSpec, ...]) -> str:
+    """The answer to a `/name` that no tool has."""
+    return f"{NOTICE}There is no tool `{name}` in this chat.\n\n{_tool_list(tools)}"
+
+
+def calling(names: list[str], *, first: bool) -> str:
+    """What is said before a call."""
+    shown = " and ".join(f"`{name}`" for name in names)
+    if not first:
+        return f"Next I call {shown}."
+    return f"I call {shown}."
+
+
+def results(rounds: list[list[tuple[ToolUseBlock, ToolResultBlock]]], *, left: int) -> str:
+    """What the calls of a turn brought. `left` steps were not taken."""
+    parts = [_result(call, result) for step in rounds for call, result in step]
+    if left > 0:
+        steps = "step was" if left == 1 else "steps were"
+        parts.append(f"So {left} further {steps} not taken.")
+    return NOTICE + "\n\n".join(parts) + "\n"
+
+
+def _result(call: ToolUseBlock, result: ToolResultBlock) -> str:
+    text = result.text.strip()
+    if len(text) > MAX_RESULT:
+        text = text[:MAX_RESULT].rstrip() + "\n… (shortened)"
+    if result.is_error:
+        return f"`{call.name}` did not work:\n\n{_fenced(text)}"
+    if not text:
+        return f"`{call.name}` is done; it returned nothing."
+    if "\n" not in text and "`" not in text and len(text) <= 80:
+        return f"`{call.name}` returned `{text}`."
+    return f"`{call.name}` returned:\n\n{_fenced(text)}"
+
+
+def _fenced(text: str) -> str:
+    """`text` as a code block whose fence is longer than any in the text."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def thinking(prompt: str) -> str:
+    """Thoughts about a prompt."""
+    return (
+        "This is scripted thinking; no model is behind it.\n\n"
+        f"The message has {len(prompt.split())} words and {len(prompt)} characters. "
+        "It begins with 'think', so first I show some thoughts, then I answer."
+    )
+
+
+def after_thinking(prompt: str) -> str:
+    """The answer to a message that only asks to think."""
+    subject = f" about {_quoted(prompt)}" if prompt else ""
+    return (
+        f"{NOTICE}I have shown some thoughts{subject}, and that is all there is to it. "
+        "Write `help` to see what else I do.\n"
+    )
+
+
+def failing(once: bool) -> str:
+    """What is said before an answer breaks off."""
+    if once:
+        return NOTICE + "This answer breaks off in the middle of its first try, and is then "
+    return NOTICE + "This answer ends with an error in "
+
+
+AFTER_RETRY = NOTICE + (
+    "The first try of this answer broke off; this is the second one. "
+    "What the first had shown was taken back.\n"
+)
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())[:80].replace("`", "'")
+    return f"`{line}`"

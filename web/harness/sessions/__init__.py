@@ -1,0 +1,1 @@
+"""Sessions: identity, snapshot, the contract of stores and leases, the event log."""

@@ -1,0 +1,1 @@
+"""Tools: what they are, the registry, schemas from signatures, permissions."""

@@ -1,0 +1,57 @@
+"""May a tool run: its own default, the configuration's override, a person's grant for one chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from web.harness.tools.tool import PermissionLevel, Tool
+from web.harness.values.errors import ConfigurationError
+
+
+class Permissions:
+    """The permissions of one chat.
+
+    An override replaces the tool's own default. A grant ("allow for this chat") turns *ask* into
+    *allow*; it never lifts a *deny*, and it is kept while one holds. `grants` is a sorted list of
+    tool names, ready for JSON, and what the constructor takes to bring them back.
+    """
+
+    def __init__(
+        self,
+        overrides: Mapping[str, PermissionLevel | str] | None = None,
+        grants: Iterable[str] = (),
+    ) -> None:
+        """Raises ConfigurationError for an override that is no level."""
+        self._overrides = {
+            name: parse_level(name, level) for name, level in (overrides or {}).items()
+        }
+        self._grants = set(grants)
+
+    @property
+    def grants(self) -> list[str]:
+        return sorted(self._grants)
+
+    def grant(self, name: str) -> None:
+        """Lets the tool run without a question from now on, unless it is denied."""
+        self._grants.add(name)
+
+    def revoke(self, name: str) -> None:
+        """Takes a grant back; one that was never made is fine."""
+        self._grants.discard(name)
+
+    def level(self, tool: Tool) -> PermissionLevel:
+        level = self._overrides.get(tool.name, tool.permission)
+        if level is PermissionLevel.ASK and tool.name in self._grants:
+            return PermissionLevel.ALLOW
+        return level
+
+
+def parse_level(name: str, level: PermissionLevel | str) -> PermissionLevel:
+    """A level from its word; raises ConfigurationError that names the tool and the words."""
+    try:
+        return PermissionLevel(level)
+    except ValueError:
+        raise ConfigurationError(
+            f"'{level}' is no permission for the tool '{name}'.",
+            hint="Use allow, ask or deny.",
+        ) from None

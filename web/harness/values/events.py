@@ -1,0 +1,222 @@
+"""What happens in a run, as a tagged union of frozen dataclasses.
+
+A run's events are numbered 1, 2, 3, ... without gaps; the number is the *cursor*. Bodies carry no
+number themselves: `Event` puts a number to a body. `type` is the name a program sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from web.harness.values.messages import JsonObject
+from web.harness.values.usage import Usage
+
+Decision = Literal["allow", "allow_chat", "deny"]
+"""A person's answer to a tool that asks: once, for the whole chat, or not."""
+
+RunStatus = Literal["completed", "cancelled", "failed", "limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More text of the assistant message `message_id`."""
+
+    type: ClassVar[str] = "text_delta"
+    text: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """More thinking of the assistant message `message_id`."""
+
+    type: ClassVar[str] = "thinking_delta"
+    text: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """More of the arguments (raw JSON text) of a call that the model is still writing."""
+
+    type: ClassVar[str] = "tool_call_delta"
+    call_id: str
+    name: str
+    arguments: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStart:
+    """A tool starts to run with these arguments. `decision` is how a person let it run."""
+
+    type: ClassVar[str] = "tool_call_start"
+    call_id: str
+    name: str
+    arguments: JsonObject
+    message_id: str
+    decision: Decision | None = None
+    edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The one result of a call, whether it ran, failed, was denied or was cancelled.
+
+    `seconds` is how long it ran, None if it never started. `stopped`: the run was cancelled
+    before the call had ended.
+    """
+
+    type: ClassVar[str] = "tool_result"
+    call_id: str
+    name: str
+    text: str
+    is_error: bool = False
+    seconds: float | None = None
+    decision: Decision | None = None
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequired:
+    """A person has to decide on one call before it runs.
+
+    `key` names the question: it is bound to these arguments and answered once. `preview` is what
+    the tool says will happen: `{"kind": "text" | "diff", "text": ..., ...}`, or None.
+    """
+
+    type: ClassVar[str] = "approval_required"
+    key: str
+    call_id: str
+    name: str
+    arguments: JsonObject
+    message_id: str
+    preview: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputRequired:
+    """A tool needs an answer from the person before it can go on; `request` is its form."""
+
+    type: ClassVar[str] = "input_required"
+    key: str
+    call_id: str
+    request: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryRequired:
+    """It is not known whether this call ran; a person decides."""
+
+    type: ClassVar[str] = "recovery_required"
+    key: str
+    call_id: str
+    name: str
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptReset:
+    """A model call was dropped: all that was shown of `message_id` is taken back."""
+
+    type: ClassVar[str] = "attempt_reset"
+    message_id: str
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCondensed:
+    """Older parts of the conversation were shortened. Sizes are in tokens, as estimated."""
+
+    type: ClassVar[str] = "context_condensed"
+    before: int
+    after: int
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing happens for about `seconds`, and why."""
+
+    type: ClassVar[str] = "waiting"
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """Tokens of one model call, and its cost in US dollars where prices are known."""
+
+    type: ClassVar[str] = "usage"
+    message_id: str
+    usage: Usage
+    model: str
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """The run fails with this error; a `RunResult` follows."""
+
+    type: ClassVar[str] = "error"
+    code: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The last event of every run. `text` is the final answer, '' if there is none.
+
+    `reason` says why a run that is not `completed` ended: the error code, the limit, or who
+    stopped it.
+    """
+
+    type: ClassVar[str] = "run_result"
+    status: RunStatus
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    iterations: int = 0
+    reason: str = ""
+
+
+EventBody = (
+    TextDelta
+    | ThinkingDelta
+    | ToolCallDelta
+    | ToolCallStart
+    | ToolResult
+    | ApprovalRequired
+    | InputRequired
+    | RecoveryRequired
+    | AttemptReset
+    | ContextCondensed
+    | Waiting
+    | UsageReport
+    | ErrorReport
+    | RunResult
+)
+
+
+class Event(NamedTuple):
+    """One numbered event. `at` is seconds since the epoch."""
+
+    number: int
+    at: float
+    body: EventBody
+
+    @property
+    def type(self) -> str:
+        return self.body.type
+
+
+def event_data(body: EventBody) -> dict[str, Any]:
+    """The JSON shape of a body, without its type: what `data:` holds in the event stream."""
+    data: dict[str, Any] = {each.name: getattr(body, each.name) for each in fields(body)}
+    usage = data.get("usage")
+    if isinstance(usage, Usage):
+        data["usage"] = asdict(usage)
+    return data

@@ -1,0 +1,192 @@
+"""Every setting of the server in one frozen value; the only reader of the environment.
+
+A setting comes from, in this order: an option of the command line, an environment variable
+(`HARNESS_WEB_*`, and the names that the vendors of models use), the default.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from web.harness.values.config import DEMO_MODEL, ModelName
+from web.harness.values.errors import ConfigurationError
+from web.paths import default_data_dir
+
+DEFAULT_OPENAI = ModelName("openai", "gpt-5.4")
+DEFAULT_ANTHROPIC = ModelName("anthropic", "claude-sonnet-5")
+PROVIDERS = ("openai", "anthropic", "demo")
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class ServerLimits(BaseModel):
+    """What the server refuses to exceed; each also as `HARNESS_WEB_LIMITS__NAME`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_message_chars: PositiveInt = 100_000
+    max_request_bytes: PositiveInt = 2 * 1024 * 1024
+    max_chats: PositiveInt = 10_000
+    max_open_streams: PositiveInt = 2_000
+    max_running_turns: PositiveInt = 600
+    max_queued: PositiveInt = 20
+    """Messages of one chat that wait for the answer before them."""
+    undo_seconds: PositiveInt = 10
+    """How long a deleted chat can be brought back."""
+    kept_runs: PositiveInt = 20
+    """Runs of one chat whose events are kept in memory; older ones are folded."""
+
+
+class Settings(BaseSettings):
+    """What `harness-web serve` was asked to do. Keys are secrets: no repr shows them."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HARNESS_WEB_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        populate_by_name=True,
+        frozen=True,
+        extra="forbid",
+    )
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8420, ge=0, le=65535)
+    """0 means any free port."""
+    model: Annotated[tuple[ModelName, ...], NoDecode] = ()
+    """The models that were asked for; `models` is what is offered."""
+    data_dir: Path = Field(default_factory=default_data_dir)
+    open_browser: bool = Field(default=True, validation_alias="HARNESS_WEB_OPEN")
+    log_level: LogLevel = "warning"
+    limits: ServerLimits = ServerLimits()
+
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
+    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
+    anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL")
+
+    unattended: str | None = Field(default=None, validation_alias="CI")
+    """Anything here means that nobody sits at this machine."""
+    display: str | None = Field(
+        default=None, validation_alias=AliasChoices("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    """The screen of this machine, where its system names one."""
+
+    @field_validator("host")
+    @classmethod
+    def _is_loopback(cls, host: str) -> str:
+        if host == "localhost":
+            return host
+        try:
+            loopback = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            loopback = False
+        if not loopback:
+            raise ValueError(
+                f"'{host}' is not this machine alone. Everybody who reaches the server could use "
+                "it, because people cannot sign in yet; use 127.0.0.1, ::1 or localhost"
+            )
+        return host
+
+    @field_validator("port", mode="before")
+    @classmethod
+    def _is_port(cls, port: Any) -> Any:
+        if isinstance(port, str) and not (port.strip().isdecimal() and int(port) <= 65535):
+            raise ValueError(f"'{port}' is not a port. A port is a number from 0 to 65535")
+        return port
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _read_models(cls, given: Any) -> tuple[ModelName, ...]:
+        texts = [given] if isinstance(given, str | ModelName) else list(given)
+        names = [name for text in texts for name in str(text).split(",") if name.strip()]
+        return tuple(dict.fromkeys(_known_model(name) for name in names))
+
+    @field_validator("data_dir")
+    @classmethod
+    def _is_absolute(cls, folder: Path) -> Path:
+        try:
+            return folder.expanduser().absolute()
+        except RuntimeError:
+            raise ValueError(f"'{folder}' names a home folder that is not known") from None
+
+    @field_validator("openai_base_url", "anthropic_base_url")
+    @classmethod
+    def _is_address(cls, address: str | None) -> str | None:
+        if address is None:
+            return None
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            # The address itself is not repeated: it may hold a password.
+            raise ValueError("this is not an address that starts with http:// or https://")
+        return address.rstrip("/")
+
+    @property
+    def models(self) -> tuple[ModelName, ...]:
+        """The models a chat can pick, the default first; `demo:demo` is always among them."""
+        asked = list(self.model)
+        if not asked and self.anthropic_api_key:
+            asked.append(DEFAULT_ANTHROPIC)
+        if not self.model and self.openai_api_key:
+            asked.append(DEFAULT_OPENAI)
+        return tuple(dict.fromkeys([*asked, DEMO_MODEL]))
+
+    @property
+    def has_screen(self) -> bool:
+        """Whether a browser window would appear before somebody's eyes."""
+        if self.unattended:
+            return False
+        return sys.platform in ("darwin", "win32") or self.display is not None
+
+
+def read_settings(options: Mapping[str, Any] | None = None) -> Settings:
+    """Settings from `options` (field name to value, as the command line has them) and environment.
+
+    Raises ConfigurationError with one line that names the option or variable at fault.
+    """
+    given = dict(options or {})
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        path = [str(step) for step in first["loc"]]
+        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+        raise ConfigurationError(f"{_source(path, given)}: {said}.") from None
+
+
+def _source(path: list[str], given: Mapping[str, Any]) -> str:
+    """The option or the variable that a setting came from, as a person wrote it."""
+    name = path[0]
+    if name in given:
+        return "--" + name.replace("_", "-")
+    if name in Settings.model_fields:
+        return "HARNESS_WEB_" + "__".join(path).upper()
+    return name
+
+
+def _known_model(text: str) -> ModelName:
+    try:
+        name = ModelName.parse(text)
+    except ConfigurationError as error:
+        raise ValueError(f"{error.message} {error.hint.rstrip('.')}") from None
+    if name.provider not in PROVIDERS:
+        raise ValueError(
+            f"'{name.provider}' is no provider of models. There are {', '.join(PROVIDERS)}"
+        )
+    return name

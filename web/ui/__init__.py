@@ -1,0 +1,1 @@
+"""What a browser sees: routes, pages, fragments, the event stream, the JSON API, middleware."""

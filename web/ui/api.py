@@ -1,0 +1,341 @@
+"""The JSON API: chats, messages, runs and their events, for programs."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+from pydantic import JsonValue
+from sse_starlette.event import ServerSentEvent
+from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from web.chats.chat import Chat, Turn
+from web.chats.kinds import Call as CallPart
+from web.harness.sessions.event_log import EventLog
+from web.harness.values.events import RunResult, event_data
+from web.ui.api_shapes import (
+    ApprovalAnswer,
+    ChatChange,
+    ChatMessage,
+    ChatSummary,
+    ChatWhole,
+    Health,
+    NewChat,
+    NewMessage,
+    Nothing,
+    OpenQuestion,
+    QueuedMessage,
+    RunStarted,
+    RunState,
+    RunStatus,
+)
+from web.ui.openapi import describe
+from web.ui.operations import Call, Operation, Query, operation_routes
+from web.ui.run_events import read_cursor, run_events
+from web.ui.services import UiServices
+
+HEARTBEAT_SECONDS = 15
+"""Between comments in a quiet event stream, so that nothing on the way thinks it dead."""
+
+
+def api_routes(services: UiServices) -> list[Route]:
+    """The routes under `/api`, with the document that describes them."""
+    document = cache(partial(describe, OPERATIONS, version=services.version))
+
+    # Made when it is first asked for, in a thread: it takes a while.
+    def openapi(request: Request) -> Response:
+        return Response(document(), media_type="application/json")
+
+    return [*operation_routes(OPERATIONS, services), Route("/api/openapi.json", openapi)]
+
+
+async def create_chat(call: Call[NewChat]) -> ChatWhole:
+    asked = call.body
+    chat = await call.services.chats.create(
+        call.identity,
+        title=asked.title or "",
+        model=asked.model or "",
+        system_prompt=asked.system_prompt or "",
+        request_id=asked.request_id or "",
+    )
+    return _whole(chat)
+
+
+async def list_chats(call: Call[Nothing]) -> list[ChatSummary]:
+    return [ChatSummary(**_summary(chat)) for chat in call.services.chats.list(call.identity)]
+
+
+async def get_chat(call: Call[Nothing]) -> ChatWhole:
+    return _whole(_chat(call))
+
+
+async def change_chat(call: Call[ChatChange]) -> ChatWhole:
+    chat = _chat(call)
+    await call.services.chats.change(chat, title=call.body.title, model=call.body.model)
+    return _whole(chat)
+
+
+async def delete_chat(call: Call[Nothing]) -> None:
+    await call.services.chats.delete(_chat(call))
+
+
+async def restore_chat(call: Call[Nothing]) -> ChatWhole:
+    return _whole(await call.services.chats.restore(call.identity, call.path["chat_id"]))
+
+
+async def send_message(call: Call[NewMessage]) -> RunStarted:
+    chat, asked = _chat(call), call.body
+    turn = await call.services.chats.send(
+        chat,
+        asked.text,
+        request_id=asked.request_id or "",
+        queue=asked.queue,
+        model=asked.model or "",
+    )
+    return _started(chat, turn)
+
+
+async def get_run(call: Call[Nothing]) -> RunStatus:
+    return await _run_status(call, _chat_of_run(call))
+
+
+async def stream_events(call: Call[Nothing]) -> Response:
+    run_id = call.path["run_id"]
+    _chat_of_run(call)
+    after = read_cursor(
+        call.request.query_params.get("after"), call.request.headers.get("last-event-id")
+    )
+    streams = call.services.open_streams
+    streams.check()
+    return EventSourceResponse(
+        run_events(call.services.events, run_id, after, streams),
+        ping=HEARTBEAT_SECONDS,
+        ping_message_factory=lambda: ServerSentEvent(comment="still here"),
+        sep="\n",
+    )
+
+
+async def stop_run(call: Call[Nothing]) -> RunStatus:
+    chat = _chat_of_run(call)
+    call.services.chats.stop(chat, call.path["run_id"])
+    return await _run_status(call, chat)
+
+
+async def retry_run(call: Call[Nothing]) -> RunStarted:
+    chat = _chat_of_run(call)
+    return _started(chat, await call.services.chats.retry(chat, call.path["run_id"]))
+
+
+async def answer_approval(call: Call[ApprovalAnswer]) -> RunStatus:
+    chat, asked = _chat_of_run(call), call.body
+    call.services.chats.decide(
+        chat,
+        call.path["key"],
+        asked.decision,
+        run_id=call.path["run_id"],
+        arguments=asked.arguments,
+        reason=asked.reason,
+    )
+    return await _run_status(call, chat)
+
+
+async def health(call: Call[Nothing]) -> Health:
+    chats = call.services.chats
+    return Health(
+        status="ok",
+        version=call.services.version,
+        epoch=chats.clock.epoch,
+        models=chats.models,
+        store=call.services.store,
+        chats=len(chats.list(call.identity)),
+        running=chats.running,
+    )
+
+
+_SENDING = ("session_conflict", "limit_exceeded", "configuration_error")
+_AFTER = Query("after", "Number of the last event that the reader has; 0 for all.", "^[0-9]{1,15}$")
+
+OPERATIONS: tuple[Operation[Any], ...] = (
+    Operation(
+        "POST",
+        "/api/chats",
+        "Start a chat",
+        create_chat,
+        NewChat,
+        ChatWhole,
+        201,
+        ("configuration_error", "too_long", "limit_exceeded"),
+    ),
+    Operation("GET", "/api/chats", "All chats", list_chats, Nothing, list[ChatSummary]),
+    Operation(
+        "GET",
+        "/api/chats/{chat_id}",
+        "A chat with its messages, its queue and its open questions",
+        get_chat,
+        Nothing,
+        ChatWhole,
+        refusals=("not_found",),
+    ),
+    Operation(
+        "PATCH",
+        "/api/chats/{chat_id}",
+        "Rename a chat, or let another model answer from the next message on",
+        change_chat,
+        ChatChange,
+        ChatWhole,
+        refusals=("not_found", "configuration_error", "too_long"),
+    ),
+    Operation(
+        "DELETE",
+        "/api/chats/{chat_id}",
+        "Delete a chat; what it does is stopped",
+        delete_chat,
+        Nothing,
+        status=204,
+        refusals=("not_found",),
+    ),
+    Operation(
+        "POST",
+        "/api/chats/{chat_id}/restore",
+        "Bring a deleted chat back, within some seconds",
+        restore_chat,
+        Nothing,
+        ChatWhole,
+        refusals=("not_found",),
+    ),
+    Operation(
+        "POST",
+        "/api/chats/{chat_id}/messages",
+        "Send a message; a run answers it",
+        send_message,
+        NewMessage,
+        RunStarted,
+        202,
+        ("not_found", "empty", "too_long", "request_id_reused", *_SENDING),
+    ),
+    Operation(
+        "GET",
+        "/api/runs/{run_id}",
+        "What a run is at",
+        get_run,
+        Nothing,
+        RunStatus,
+        refusals=("not_found",),
+    ),
+    Operation(
+        "GET",
+        "/api/runs/{run_id}/events",
+        "The events of a run, as they happen, ending after its result",
+        stream_events,
+        Nothing,
+        refusals=("not_found", "bad_cursor", "too_many_streams"),
+        query=(_AFTER,),
+        media_type="text/event-stream",
+    ),
+    Operation(
+        "POST",
+        "/api/runs/{run_id}/stop",
+        "Stop a run, or take a waiting message back",
+        stop_run,
+        Nothing,
+        RunStatus,
+        202,
+        ("not_found",),
+    ),
+    Operation(
+        "POST",
+        "/api/runs/{run_id}/retry",
+        "Send the last message of a chat once more, after its run failed or was stopped",
+        retry_run,
+        Nothing,
+        RunStarted,
+        202,
+        ("not_found", *_SENDING),
+    ),
+    Operation(
+        "POST",
+        "/api/runs/{run_id}/approvals/{key}",
+        "Answer an `approval_required`, once",
+        answer_approval,
+        ApprovalAnswer,
+        RunStatus,
+        refusals=("not_found", "decision_refused", "invalid_arguments"),
+    ),
+    Operation("GET", "/api/health", "Is the server well", health, Nothing, Health),
+)
+
+
+def _chat(call: Call[Any]) -> Chat:
+    return call.services.chats.get(call.identity, call.path["chat_id"])
+
+
+def _chat_of_run(call: Call[Any]) -> Chat:
+    return call.services.chats.run(call.identity, call.path["run_id"])
+
+
+def _summary(chat: Chat) -> dict[str, Any]:
+    return {
+        "id": chat.id,
+        "title": chat.title,
+        "model": chat.record.model,
+        "state": chat.state,
+        "active_run": chat.turn.run_id if chat.turn is not None else None,
+        "created_at": chat.record.created_at,
+        "updated_at": chat.record.order,
+    }
+
+
+def _whole(chat: Chat) -> ChatWhole:
+    return ChatWhole(
+        **_summary(chat),
+        system_prompt=chat.record.system_prompt,
+        messages=tuple(map(ChatMessage.model_validate, chat.messages)),
+        queue=tuple(map(QueuedMessage.model_validate, chat.queue)),
+        questions=_questions(chat),
+    )
+
+
+def _questions(chat: Chat) -> tuple[OpenQuestion, ...]:
+    calls = (part.data for part in chat.channel.slot("log"))
+    return tuple(
+        OpenQuestion(
+            key=call.question.key,
+            run_id=call.run_id,
+            call_id=call.call_id,
+            name=call.name,
+            arguments=call.arguments or {},
+            preview=call.question.preview,
+        )
+        for call in calls
+        if isinstance(call, CallPart) and call.status == "asking" and call.question is not None
+    )
+
+
+def _started(chat: Chat, turn: Turn) -> RunStarted:
+    return RunStarted(run_id=turn.run_id, queued=turn in chat.queue)
+
+
+async def _run_status(call: Call[Any], chat: Chat) -> RunStatus:
+    run_id = call.path["run_id"]
+    state = _run_state(chat, run_id)
+    result = await _result(call.services.events, run_id) if state == "ended" else None
+    return RunStatus(run_id=run_id, chat_id=chat.id, state=state, result=result)
+
+
+def _run_state(chat: Chat, run_id: str) -> RunState:
+    if any(turn.run_id == run_id for turn in chat.queue):
+        return "queued"
+    if chat.turn is None or chat.turn.run_id != run_id:
+        return "ended"
+    return "asking" if chat.state == "asking" else "running"
+
+
+async def _result(events: EventLog, run_id: str) -> dict[str, JsonValue] | None:
+    """The data of a run's last event, its result."""
+    last = None
+    while (page := await events.read(run_id, last.number if last else 0)).events:
+        last = page.events[-1]
+    return event_data(last.body) if last is not None and isinstance(last.body, RunResult) else None

@@ -1,0 +1,172 @@
+"""The JSON shapes of the API. They check what comes in, make what goes out, and are documented."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from web.chats.kinds import ChatState
+from web.harness.values.events import Decision
+
+MAX_REASON_CHARS = 10_000
+
+
+def _finite(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ValueError("has a number that is too large") from None
+    return value
+
+
+RequestId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Arguments = Annotated[dict[str, Any], AfterValidator(_finite)]
+
+
+RunState = Literal["queued", "running", "asking", "ended"]
+
+
+class Asked(BaseModel):
+    """What a program sends: exactly these fields, of exactly these types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Told(BaseModel):
+    """What a program gets. More fields may come with a later version."""
+
+    model_config = ConfigDict(from_attributes=True, frozen=True)
+
+
+class NewChat(Asked):
+    title: str | None = Field(None, description="Without one, the first message gives it.")
+    model: str | None = Field(None, description="One of those offered; else the first of them.")
+    system_prompt: str | None = Field(None, description="Instead of the server's own.")
+    request_id: RequestId | None = Field(None, description="The same id again: the same chat.")
+
+
+class ChatChange(Asked):
+    """What is left out stays."""
+
+    title: str | None = None
+    model: str | None = Field(None, description="Answers from the next message on.")
+
+
+class NewMessage(Asked):
+    text: str
+    request_id: RequestId | None = Field(None, description="The same id again: the same run.")
+    queue: bool = Field(False, description="Wait for the run under way; else it is refused.")
+    model: str | None = Field(None, description="The model of the chat from this message on.")
+
+
+class Nothing(Asked):
+    """An empty object, or no content at all."""
+
+
+class ApprovalAnswer(Asked):
+    decision: Decision
+    arguments: Arguments | None = Field(
+        None, description="Other arguments than the model's; they are checked first."
+    )
+    reason: str = Field("", max_length=MAX_REASON_CHARS, description="For the model to read.")
+
+
+class Text(Told):
+    type: Literal["text"]
+    text: str
+
+
+class ThinkingText(Told):
+    type: Literal["thinking"]
+    text: str
+    redacted: bool
+
+
+class ToolUse(Told):
+    type: Literal["tool_use"]
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    malformed: str | None = Field(description="What the model sent where it was no JSON object.")
+
+
+class ToolResultContent(Told):
+    type: Literal["tool_result"]
+    call_id: str
+    content: tuple[Text, ...]
+    is_error: bool
+
+
+Content = Annotated[Text | ThinkingText | ToolUse | ToolResultContent, Field(discriminator="type")]
+
+
+class ChatMessage(Told):
+    id: str
+    parent_id: str | None
+    role: Literal["user", "assistant", "tool"]
+    content: tuple[Content, ...]
+
+
+class QueuedMessage(Told):
+    run_id: str
+    text: str
+
+
+class OpenQuestion(Told):
+    """A tool that waits for a person's decision."""
+
+    key: str
+    run_id: str
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    preview: dict[str, Any] | None
+
+
+class ChatSummary(Told):
+    id: str
+    title: str
+    model: str
+    state: ChatState
+    active_run: str | None
+    created_at: float = Field(description="Seconds since the epoch.")
+    updated_at: float = Field(description="When the last message was sent.")
+
+
+class ChatWhole(ChatSummary):
+    system_prompt: str
+    messages: tuple[ChatMessage, ...]
+    queue: tuple[QueuedMessage, ...] = Field(description="Messages that wait, oldest first.")
+    questions: tuple[OpenQuestion, ...]
+
+
+class RunStarted(Told):
+    run_id: str
+    queued: bool = Field(description="It waits for the run under way to end.")
+
+
+class RunStatus(Told):
+    run_id: str
+    chat_id: str
+    state: RunState
+    result: dict[str, Any] | None = Field(description="The data of `run_result` once it ended.")
+
+
+class Health(Told):
+    status: Literal["ok"]
+    version: str
+    epoch: str = Field(description="Another one means that the server was restarted.")
+    models: tuple[str, ...]
+    store: str = Field(description="Where chats are kept.")
+    chats: int
+    running: int = Field(description="Answers that are being written.")
+
+
+class Failure(Told):
+    """The shape of every error."""
+
+    code: str = Field(description="Stable, for programs.")
+    message: str = Field(description="What happened.")
+    hint: str = Field(description="What to do; may be empty.")

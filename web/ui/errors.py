@@ -1,0 +1,185 @@
+"""How errors are answered: one table of statuses, one JSON shape for programs, HTML for people."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
+
+from web.harness.values.errors import HarnessError
+from web.ui.forms import typed_text
+from web.ui.pages import error_line, error_page
+from web.ui.services import UiServices
+
+log = logging.getLogger(__name__)
+
+STATUS: Mapping[str, int] = {
+    # The request itself
+    "bad_request": 400,
+    "bad_cursor": 400,
+    "malformed_json": 400,
+    "unknown_identity": 401,
+    "cross_site": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "too_large": 413,
+    "too_long": 413,
+    "unsupported_media_type": 415,
+    "bad_host": 421,
+    "configuration_error": 422,
+    "empty": 422,
+    "invalid_arguments": 422,
+    "invalid_request": 422,
+    "tool_error": 422,
+    # What is going on at the moment
+    "agent_busy": 409,
+    "agent_closed": 409,
+    "decision_refused": 409,
+    "lease_lost": 409,
+    "request_id_reused": 409,
+    "session_conflict": 409,
+    "limit_exceeded": 429,
+    # The server
+    "harness_error": 500,
+    "internal_error": 500,
+    "provider_error": 502,
+    "too_many_streams": 503,
+}
+"""The HTTP status of every error code that can be an answer."""
+
+_RETRY_AFTER_SECONDS = {"too_many_streams": "5"}
+
+_HTTP_ERRORS: Mapping[int, tuple[str, str, str]] = {
+    400: ("bad_request", "The request cannot be read.", "Check how it is written."),
+    404: ("not_found", "There is nothing at this address.", "Check the address."),
+    405: (
+        "method_not_allowed",
+        "This address cannot be used with this method.",
+        "The header Allow names those that it takes.",
+    ),
+    413: ("too_large", "The request is too large.", "Send less."),
+    415: ("unsupported_media_type", "This kind of content is not taken.", ""),
+}
+"""Code, message and hint for what Starlette refuses by itself."""
+
+HtmlError = Callable[[Request, int, HarnessError], Response]
+"""Shows an error to a person; given the request, the status and the error."""
+
+
+def status_of(error: HarnessError) -> int:
+    """The status of an error. A code that the table lacks is a fault of this server: 500."""
+    return STATUS.get(error.code, 500)
+
+
+def html_errors(services: UiServices) -> HtmlError:
+    """Errors as the page shows them: a line for a form sent by script, a page otherwise."""
+
+    def show(request: Request, status: int, error: HarnessError) -> Response:
+        if request.headers.get("hx-request") == "true":
+            return error_line(services, status, error)
+        return error_page(services, request, status, error, typed_text(request))
+
+    return show
+
+
+class ErrorAnswers:
+    """Answers any exception, as JSON to programs and through `html` to people."""
+
+    def __init__(self, html: HtmlError) -> None:
+        self._html = html
+
+    def answer(self, request: Request, exception: Exception) -> Response:
+        """The response to an exception. An unexpected one is logged; nothing of it is told."""
+        headers: dict[str, str] = {}
+        if isinstance(exception, HarnessError):
+            error = exception
+            if error.code not in STATUS:
+                log.error("No status is known for the error code %s", error.code)
+        elif isinstance(exception, HTTPException):
+            error = _of_http(exception)
+            headers.update(exception.headers or {})
+        else:
+            log.error(
+                "%s %s failed unexpectedly",
+                request.method,
+                request.scope["path"],
+                exc_info=exception,
+            )
+            error = HarnessError(
+                "Something went wrong inside the server.",
+                hint="The server's log says more. Try again.",
+                code="internal_error",
+            )
+        if error.code in _RETRY_AFTER_SECONDS:
+            headers["Retry-After"] = _RETRY_AFTER_SECONDS[error.code]
+        response = self._shown(request, status_of(error), error)
+        response.headers.update(headers)
+        return response
+
+    @property
+    def handlers(self) -> Mapping[type[Exception], ExceptionHandler]:
+        """For Starlette's `exception_handlers`: what is raised on purpose by a route."""
+
+        async def handle(request: Request, exception: Exception) -> Response:
+            return self.answer(request, exception)
+
+        return {HarnessError: handle, HTTPException: handle}
+
+    def _shown(self, request: Request, status: int, error: HarnessError) -> Response:
+        if is_for_people(request):
+            try:
+                return self._html(request, status, error)
+            except Exception:
+                log.exception("An error page could not be made")
+        return JSONResponse(error.as_dict(), status)
+
+
+def is_for_people(request: Request) -> bool:
+    """Whether HTML is wanted: by a page's script, or by a browser that opens a page."""
+    if request.scope["path"].startswith(("/api/", "/stream", "/changes")):
+        return False
+    headers = request.headers
+    return headers.get("hx-request") == "true" or "text/html" in headers.get("accept", "")
+
+
+class Guarded:
+    """The middleware that answers what no route has answered: refusals and unexpected errors."""
+
+    def __init__(self, app: ASGIApp, answers: ErrorAnswers) -> None:
+        self._app = app
+        self._answers = answers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            # Whoever asked is gone: there is nobody to answer.
+            return
+        except Exception as exception:
+            if started:
+                raise
+            response = self._answers.answer(Request(scope), exception)
+            await response(scope, receive, send)
+
+
+def _of_http(exception: HTTPException) -> HarnessError:
+    code, message, hint = _HTTP_ERRORS.get(
+        exception.status_code, ("bad_request", "The request cannot be answered.", "")
+    )
+    if exception.status_code == 400 and exception.detail != "Bad Request":
+        message = f"The request cannot be read: {exception.detail}"
+    return HarnessError(message, hint=hint, code=code)

@@ -1,0 +1,141 @@
+"""From parts to HTML: the page and the stream get every element from here, by one template."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from jinja2 import Environment, Template
+from markupsafe import Markup
+
+from web.chats.kinds import MarkdownBlock, PartData, Row
+from web.chats.markdown.blocks import Block
+from web.chats.parts import Channel, Part
+from web.ui.templating import ARGUMENT_LIMIT
+
+_SLOT = ' data-slot=""'
+
+
+class BlockHtml(Protocol):
+    """A block of an answer as safe HTML: what lies in a `tag` with these `classes` ('' for none).
+
+    What lies in a shell comes between `before` and `after`, and the first ` data-slot=""` of
+    `before` is on the element that holds it. For any other block `after` is ''.
+    """
+
+    @property
+    def tag(self) -> str: ...
+    @property
+    def classes(self) -> str: ...
+    @property
+    def before(self) -> str: ...
+    @property
+    def after(self) -> str: ...
+
+
+RenderBlock = Callable[[Block], BlockHtml]
+
+
+class Rendered(NamedTuple):
+    """The element of a part at one version: `before` and `after` what lies in its slot.
+
+    `after` is '' where it has no slot.
+    """
+
+    version: int
+    before: str
+    after: str
+    whole: str
+
+
+class Fragments:
+    """Renders parts. Keeps the last rendering of each on the part itself, by version.
+
+    `environment` comes from `make_environment`. All that a model wrote is escaped, but for what
+    `render_block` returns.
+    """
+
+    def __init__(self, environment: Environment, render_block: RenderBlock) -> None:
+        self._environment = environment
+        self._render_block = render_block
+        self._templates: dict[str, Template] = {}
+        # What a model wrote cannot hold the mark: nobody outside this object knows it.
+        self._mark = secrets.token_hex(16)
+
+    def element(self, channel: str, part: Part) -> str:
+        """The whole element of a part, its slot empty: what a frame carries."""
+        return self._rendered(channel, part).whole
+
+    def region(self, channel: Channel, slot: str, *, current: str = "") -> Markup:
+        """All parts of a slot, with what lies in them, for a page.
+
+        The row of the chat `current` is marked as the page that is open.
+        """
+        pieces: list[str] = []
+        self._collect(channel, slot, current, pieces)
+        return Markup("".join(pieces))  # noqa: S704 (templates escaped every piece)
+
+    def regions(
+        self, chats: Channel, chat: Channel | None = None, *, current: str = ""
+    ) -> Callable[[str, str], Markup]:
+        """`region(channel name, slot)` as page templates call it, over these channels."""
+        channels = {channel.name: channel for channel in (chats, chat) if channel is not None}
+        return lambda name, slot: self.region(channels[name], slot, current=current)
+
+    def _collect(self, channel: Channel, slot: str, current: str, pieces: list[str]) -> None:
+        for part in channel.slot(slot):
+            if isinstance(part.data, Row) and part.data.chat_id == current:
+                pieces.append(self._render(channel.name, part, current=True).whole)
+                continue
+            rendered = self._rendered(channel.name, part)
+            pieces.append(rendered.before)
+            if rendered.after:
+                self._collect(channel, part.id, current, pieces)
+                pieces.append(rendered.after)
+
+    def _rendered(self, channel: str, part: Part) -> Rendered:
+        kept = part.rendered
+        if isinstance(kept, Rendered) and kept.version == part.version:
+            return kept
+        part.rendered = rendered = self._render(channel, part)
+        return rendered
+
+    def _render(self, channel: str, part: Part, *, current: bool = False) -> Rendered:
+        if isinstance(part.data, MarkdownBlock):
+            return self._render_markdown(part, part.data.block)
+        html = self._template(part.data).render(
+            id=part.id,
+            version=part.version,
+            channel=channel,
+            data=part.data,
+            slot=self._mark,
+            current=current,
+            arguments_limit=ARGUMENT_LIMIT,
+        )
+        before, _, after = html.partition(self._mark)
+        return Rendered(part.version, before, after, before + after)
+
+    def _render_markdown(self, part: Part, block: Block) -> Rendered:
+        # No template: text streams as hundreds of blocks a second, and each would cost 30 µs.
+        html = self._render_block(block)
+        classes = f' class="{html.classes}"' if html.classes else ""
+        # Code and cells keep the direction of what they lie in.
+        direction = ' dir="auto"' if html.tag == "div" else ""
+        attributes = f'id="{part.id}"{classes} data-part data-version="{part.version}"{direction}'
+        inner = html.before
+        if block.shell:
+            inner = inner.replace(_SLOT, f' data-slot="{part.id}"', 1)
+        before = f"<{html.tag} {attributes}>{inner}"
+        after = f"{html.after}</{html.tag}>"
+        whole = before + after
+        if not block.shell:
+            before, after = whole, ""
+        return Rendered(part.version, before, after, whole)
+
+    def _template(self, data: PartData) -> Template:
+        template = self._templates.get(data.kind)
+        if template is None:
+            template = self._environment.get_template(f"parts/{data.kind}.html")
+            self._templates[data.kind] = template
+        return template

@@ -1,0 +1,78 @@
+"""Code blocks: a frame with the language and a copy button, and highlighted code in it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from html import escape
+
+from .sanitiser import clean_code
+
+_LANGUAGE = re.compile(r"[a-z0-9][a-z0-9+#_.-]{0,23}\Z")
+
+
+def code_block(code: str, info: str, highlight: bool) -> str:
+    """A whole code block. `info`: the info string, whose first word names the language."""
+    text = code if code.endswith("\n") or not code else code + "\n"
+    inner = highlighted(text, _language(info)) if highlight else escape(text, quote=False)
+    before, after = frame(info)
+    return before + inner + after
+
+
+def frame(info: str, slot: str = "") -> tuple[str, str]:
+    """What stands before and after the code. `slot`: an attribute for the code element, or ''."""
+    language = _language(info)
+    named = f' class="language-{escape(language)}"' if language else ""
+    label = escape(language or "text", quote=False)
+    before = (
+        f'<div class="code"><header><span>{label}</span>'
+        '<button type="button" class="btn quiet" data-copy>Copy</button></header>'
+        f'<pre tabindex="0"><code{named}{slot}>'
+    )
+    return before, "</code></pre></div>"
+
+
+@lru_cache(maxsize=128)
+def highlighted(code: str, language: str) -> str:
+    """The code as spans with classes; as plain text if the language is not known."""
+    lexer = _lexer(language) if language else None
+    if lexer is None:
+        return escape(code, quote=False)
+    from pygments.token import STANDARD_TYPES
+
+    parts: list[str] = []
+    for kind, text in lexer.get_tokens(code):
+        while kind not in STANDARD_TYPES:
+            kind = kind.parent
+        name = STANDARD_TYPES[kind]
+        html = escape(text, quote=False)
+        parts.append(f'<span class="{name}">{html}</span>' if name and text.strip() else html)
+    return clean_code("".join(parts))
+
+
+def _language(info: str) -> str:
+    word = info.split(maxsplit=1)[0].lower().strip("{}.") if info.strip() else ""
+    return word if _LANGUAGE.match(word) else ""
+
+
+_LEXERS = frozenset(
+    "bash sh shell zsh console batch powershell c cpp c++ csharp c# css scss less dart diff patch"
+    " docker dockerfile elixir erlang go golang graphql haskell html http ini java javascript js"
+    " json json5 jsx julia kotlin latex tex lua make makefile markdown md matlab nginx nix objective-c"
+    " ocaml perl php plsql postgresql postgres proto protobuf python py python3 pycon pytb r rb ruby"
+    " rust rs scala sql sqlite3 swift terraform hcl toml ts typescript tsx vim vue xml yaml yml zig".split()
+)
+"""Languages that are highlighted. Not all that Pygments knows: some take very long on odd input."""
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str):  # type: ignore[no-untyped-def]
+    if language not in _LEXERS:
+        return None
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None

@@ -1,0 +1,146 @@
+"""The pages: a new chat, a chat, the question before a deletion, an error."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from web.chats.chat import Chat
+from web.chats.parts import Channel
+from web.harness.values.errors import HarnessError
+from web.ui.frames import SLICE_SECONDS
+from web.ui.services import UiServices
+
+SUGGESTIONS = (
+    ("See what it can do", "help"),
+    ("Run a tool", "What is 48 * 12, and what time is it?"),
+    ("Approve a file", '/write_file {"path": "note.txt", "content": "Hello from the chat."}'),
+    ("Watch a long answer", "Write 600 words with a table, code and math."),
+)
+
+
+def page_routes(services: UiServices) -> list[Route]:
+    async def new(request: Request) -> Response:
+        identity = services.identify(request)
+        side_bar = services.chats.side_bar(identity)
+        page = await _shell(services, request, side_bar, None)
+        page["suggestions"] = [{"label": label, "text": text} for label, text in SUGGESTIONS]
+        return _html(services, "new", page)
+
+    async def chat(request: Request) -> Response:
+        identity = services.identify(request)
+        found = services.chats.get(identity, request.path_params["chat_id"])
+        side_bar = services.chats.side_bar(identity)
+        return _html(services, "chat", await _shell(services, request, side_bar, found))
+
+    async def delete(request: Request) -> Response:
+        identity = services.identify(request)
+        found = services.chats.get(identity, request.path_params["chat_id"])
+        return _html(
+            services, "delete", {"theme": _theme(request), "title": "Delete", "chat": _named(found)}
+        )
+
+    async def chats(request: Request) -> Response:
+        return RedirectResponse("/", 303)
+
+    return [
+        Route("/", new),
+        Route("/chats", chats),
+        Route("/chats/{chat_id}", chat),
+        Route("/chats/{chat_id}/delete", delete),
+    ]
+
+
+def error_page(
+    services: UiServices, request: Request, status: int, error: HarnessError, typed: str = ""
+) -> Response:
+    """The page of an error, with what was typed and where it can be sent once more."""
+    chat_id = request.path_params.get("chat_id")
+    lost = status == 404
+    sends = request.url.path == "/chats" or request.url.path.endswith("/messages")
+    page = {
+        "theme": _theme(request),
+        "title": error.message,
+        "status": status,
+        "error": error,
+        "back": f"/chats/{chat_id}" if chat_id and not lost else "/",
+        "typed": typed,
+        "action": ("/chats" if lost else request.url.path) if typed and sends else "",
+        "request_id": services.new_id(),
+    }
+    return _html(services, "error", page, status)
+
+
+def error_line(services: UiServices, status: int, error: HarnessError) -> Response:
+    """The error as the line that a form shows."""
+    html = Markup('<p class="error" role="alert">{} <small>{}</small></p>')
+    return HTMLResponse(html.format(error.message, error.hint), status)
+
+
+async def _shell(
+    services: UiServices, request: Request, side_bar: Channel, chat: Chat | None
+) -> dict[str, Any]:
+    """What pages/shell.html needs. The version is read first, then every part is rendered: what
+    changes meanwhile has a higher version on its element, and comes once more by the stream."""
+    channels = [side_bar] if chat is None else [side_bar, chat.channel]
+    for channel in channels:
+        channel.settled()
+    version = services.chats.clock.version
+    for channel in channels:
+        await _warm(services, channel)
+    demo_label = {"demo:demo": "Demo (scripted, no key)"}
+    return {
+        "theme": _theme(request),
+        "title": chat.title if chat else "",
+        "chat": _named(chat) if chat else None,
+        "models": [
+            {"name": model, "label": demo_label.get(model, model)}
+            for model in services.chats.models
+        ],
+        "model": chat.record.model if chat else services.chats.models[0],
+        "tools": services.tools(chat),
+        "version": version,
+        "epoch": services.chats.clock.epoch,
+        "region": services.fragments.regions(
+            side_bar, chat.channel if chat else None, current=chat.id if chat else ""
+        ),
+        "draft": chat.record.draft if chat else "",
+        "request_id": services.new_id(),
+        "working": chat is not None and chat.state == "working",
+        "memory": services.memory,
+        "demo": services.demo,
+    }
+
+
+async def _warm(services: UiServices, channel: Channel) -> None:
+    """Renders what is not rendered yet, letting others have the event loop in between."""
+    began = time.perf_counter()
+    for part in channel.parts():
+        services.fragments.element(channel.name, part)
+        if time.perf_counter() - began > SLICE_SECONDS:
+            await asyncio.sleep(0)
+            began = time.perf_counter()
+
+
+def _named(chat: Chat) -> dict[str, str]:
+    return {"id": chat.id, "title": chat.title, "model": chat.record.model}
+
+
+def _theme(request: Request) -> str:
+    theme = request.cookies.get("theme", "auto")
+    return theme if theme in ("light", "dark") else "auto"
+
+
+def _html(
+    services: UiServices, name: str, page: dict[str, Any], status: int = 200
+) -> HTMLResponse:
+    return HTMLResponse(services.templates.get_template(f"pages/{name}.html").render(page), status)
+
+

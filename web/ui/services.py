@@ -1,0 +1,49 @@
+"""What the routes work with, made by the application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jinja2 import Environment
+from starlette.requests import HTTPConnection
+
+from web.chats.chat import Chat
+from web.chats.identity import IdentitySource
+from web.chats.registry import Chats
+from web.harness.sessions.event_log import EventLog
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.tools.tool import Tool
+from web.harness.values.errors import HarnessError
+from web.ui.fragments import Fragments
+from web.ui.open_streams import OpenStreams
+
+
+@dataclass(frozen=True, slots=True)
+class UiServices:
+    """Everything behind the pages, the stream and the API.
+
+    `tools` lists what a chat has (None: what a new chat would have). `demo` is true where no
+    model with a key is offered. `memory` says in words what becomes of chats.
+    """
+
+    chats: Chats
+    events: EventLog
+    identity: IdentitySource
+    fragments: Fragments
+    templates: Environment
+    open_streams: OpenStreams
+    tools: Callable[[Chat | None], list[Tool]]
+    demo: bool
+    memory: str
+    store: str
+    version: str
+    new_id: Callable[[], str]
+    max_request_bytes: int
+
+    def identify(self, connection: HTTPConnection) -> HarnessIdentity:
+        """Whose request it is. Raises HarnessError (`unknown_identity`) for a stranger."""
+        identity = self.identity.identify(connection.headers)
+        if identity is None:
+            raise HarnessError("It is not known who asks.", code="unknown_identity")
+        return identity
