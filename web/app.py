@@ -50,7 +50,7 @@ from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
 
 MEMORY_WORDS = (
-    "Chats are kept in this server’s memory. A refresh, a closed tab or a lost network lose "
+    "Chats are kept in the memory of this server. A refresh, a closed tab or a lost network lose "
     "nothing; a restart of the server ends them."
 )
 

@@ -100,6 +100,8 @@ async def test_the_same_request_id_makes_one_chat() -> None:
         first = await room.new_chat(request_id="r")
         assert await room.new_chat(request_id="r") is first
         assert await room.new_chat() is not first
+        await room.chats.delete(first)
+        assert await room.new_chat(request_id="r") is not first
 
 
 async def test_a_deleted_chat_can_be_brought_back_whole() -> None:

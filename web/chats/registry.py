@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from web.chats.chat import Chat, Turn
+from web.chats.chat import REMEMBERED_REQUESTS, Chat, Turn
 from web.chats.kinds import Row, Undo
 from web.chats.parts import Channel, Clock
 from web.chats.records import ChatRecord, ChatRecords
@@ -68,7 +69,7 @@ class Chats:
         self._new_id = new_id
         self._chats: dict[tuple[HarnessIdentity, str], Chat] = {}
         self._side_bars: dict[HarnessIdentity, Channel] = {}
-        self._made: dict[tuple[HarnessIdentity, str], Chat] = {}
+        self._made: OrderedDict[tuple[HarnessIdentity, str], Chat] = OrderedDict()
         self._purges: dict[str, asyncio.Task[None]] = {}
 
     async def create(
@@ -81,8 +82,9 @@ class Chats:
         request_id: str = "",
     ) -> Chat:
         """A new chat; the same request id again gives the chat it made."""
-        if request_id and (identity, request_id) in self._made:
-            return self._made[identity, request_id]
+        made = self._made.get((identity, request_id)) if request_id else None
+        if made is not None and made.record.deleted_at is None:
+            return made
         if len(self._chats) >= self._limits.max_chats:
             raise LimitExceeded(
                 f"This server holds {len(self._chats):,} chats, its limit.",
@@ -98,6 +100,8 @@ class Chats:
         self._chats[identity, record.id] = chat
         if request_id:
             self._made[identity, request_id] = chat
+            while len(self._made) > REMEMBERED_REQUESTS:
+                self._made.popitem(last=False)
         self.show(chat)
         await self._records.put(identity, record)
         return chat

@@ -244,8 +244,8 @@ class Turns:
 
     async def _go_on(self, chat: Chat) -> None:
         """After a run: old events are folded, and the next message in the queue is sent."""
-        for run_id in chat.runs[: -self._limits.kept_runs]:
-            await self._events.fold(run_id)
+        if len(chat.runs) > self._limits.kept_runs:
+            await self._events.fold(chat.runs[-self._limits.kept_runs - 1])
         following = chat.dequeue()
         if following is not None:
             self._start(chat, following)

@@ -10,6 +10,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from web.harness.agent.agent import (
+        Agent as Agent,
+    )
+    from web.harness.agent.questions import (
+        Answer as Answer,
+    )
+    from web.harness.host import (
+        ExecutionServices as ExecutionServices,
+        HarnessRuntime as HarnessRuntime,
+    )
+    from web.harness.sessions.event_log import (
+        EventLog as EventLog,
+        InMemoryEventLog as InMemoryEventLog,
+    )
+    from web.harness.sessions.identity import (
+        LOCAL_IDENTITY as LOCAL_IDENTITY,
+        HarnessIdentity as HarnessIdentity,
+    )
+    from web.harness.sessions.in_memory import (
+        InMemorySessionStore as InMemorySessionStore,
+    )
+    from web.harness.sessions.snapshot import (
+        SessionSnapshot as SessionSnapshot,
+    )
+    from web.harness.sessions.store import (
+        Guarantees as Guarantees,
+        SessionLease as SessionLease,
+        SessionStore as SessionStore,
+    )
+    from web.harness.tools.permissions import (
+        Permissions as Permissions,
+    )
+    from web.harness.tools.registry import (
+        ToolRegistry as ToolRegistry,
+    )
+    from web.harness.tools.tool import (
+        PermissionLevel as PermissionLevel,
+        Tool as Tool,
+        ToolContext as ToolContext,
+        ToolOutput as ToolOutput,
+    )
     from web.harness.values.config import (
         DEMO_MODEL as DEMO_MODEL,
         AgentConfig as AgentConfig,
@@ -31,11 +72,75 @@ if TYPE_CHECKING:
         SessionConflict as SessionConflict,
         ToolError as ToolError,
     )
-    from web.harness.values.events import Event as Event, EventBody as EventBody
-    from web.harness.values.messages import Message as Message
-    from web.harness.values.usage import Prices as Prices, Usage as Usage
+    from web.harness.values.events import (
+        ApprovalRequired as ApprovalRequired,
+        AttemptReset as AttemptReset,
+        ContextCondensed as ContextCondensed,
+        ErrorReport as ErrorReport,
+        Event as Event,
+        EventBody as EventBody,
+        InputRequired as InputRequired,
+        RecoveryRequired as RecoveryRequired,
+        RunResult as RunResult,
+        TextDelta as TextDelta,
+        ThinkingDelta as ThinkingDelta,
+        ToolCallDelta as ToolCallDelta,
+        ToolCallStart as ToolCallStart,
+        ToolResult as ToolResult,
+        UsageReport as UsageReport,
+        Waiting as Waiting,
+    )
+    from web.harness.values.messages import (
+        Message as Message,
+        TextBlock as TextBlock,
+        ThinkingBlock as ThinkingBlock,
+        ToolResultBlock as ToolResultBlock,
+        ToolUseBlock as ToolUseBlock,
+    )
+    from web.harness.values.model import (
+        ModelDone as ModelDone,
+        ModelRequest as ModelRequest,
+        Provider as Provider,
+        TextChunk as TextChunk,
+        ThinkingChunk as ThinkingChunk,
+        ToolSpec as ToolSpec,
+        ToolUseChunk as ToolUseChunk,
+    )
+    from web.harness.values.usage import (
+        Prices as Prices,
+        Usage as Usage,
+    )
 
 _NAMES = {
+    "web.harness.agent.agent": ("Agent",),
+    "web.harness.agent.questions": ("Answer",),
+    "web.harness.host": (
+        "ExecutionServices",
+        "HarnessRuntime",
+    ),
+    "web.harness.sessions.event_log": (
+        "EventLog",
+        "InMemoryEventLog",
+    ),
+    "web.harness.sessions.identity": (
+        "LOCAL_IDENTITY",
+        "HarnessIdentity",
+    ),
+    "web.harness.sessions.in_memory": ("InMemorySessionStore",),
+    "web.harness.sessions.snapshot": ("SessionSnapshot",),
+    "web.harness.sessions.store": (
+        "Guarantees",
+        "SessionLease",
+        "SessionStore",
+    ),
+    "web.harness.tools.permissions": ("Permissions",),
+    "web.harness.tools.registry": ("ToolRegistry",),
+    "web.harness.tools.tool": (
+        "PermissionLevel",
+        "Tool",
+        "ToolContext",
+        "ToolOutput",
+    ),
     "web.harness.values.config": (
         "DEMO_MODEL",
         "AgentConfig",
@@ -57,9 +162,44 @@ _NAMES = {
         "SessionConflict",
         "ToolError",
     ),
-    "web.harness.values.events": ("Event", "EventBody"),
-    "web.harness.values.messages": ("Message",),
-    "web.harness.values.usage": ("Prices", "Usage"),
+    "web.harness.values.events": (
+        "ApprovalRequired",
+        "AttemptReset",
+        "ContextCondensed",
+        "ErrorReport",
+        "Event",
+        "EventBody",
+        "InputRequired",
+        "RecoveryRequired",
+        "RunResult",
+        "TextDelta",
+        "ThinkingDelta",
+        "ToolCallDelta",
+        "ToolCallStart",
+        "ToolResult",
+        "UsageReport",
+        "Waiting",
+    ),
+    "web.harness.values.messages": (
+        "Message",
+        "TextBlock",
+        "ThinkingBlock",
+        "ToolResultBlock",
+        "ToolUseBlock",
+    ),
+    "web.harness.values.model": (
+        "ModelDone",
+        "ModelRequest",
+        "Provider",
+        "TextChunk",
+        "ThinkingChunk",
+        "ToolSpec",
+        "ToolUseChunk",
+    ),
+    "web.harness.values.usage": (
+        "Prices",
+        "Usage",
+    ),
 }
 """Module to the names it gives; the imports above tell type checkers the same."""
 

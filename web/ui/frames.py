@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from web.chats.parts import Channel, Change, Clock
+from web.chats.parts import Change, Channel, Clock
 from web.harness.values.errors import HarnessError
 from web.ui.fragments import Fragments
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 from markupsafe import Markup
@@ -138,9 +137,5 @@ def _theme(request: Request) -> str:
     return theme if theme in ("light", "dark") else "auto"
 
 
-def _html(
-    services: UiServices, name: str, page: dict[str, Any], status: int = 200
-) -> HTMLResponse:
+def _html(services: UiServices, name: str, page: dict[str, Any], status: int = 200) -> HTMLResponse:
     return HTMLResponse(services.templates.get_template(f"pages/{name}.html").render(page), status)
-
-

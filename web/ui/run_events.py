@@ -53,12 +53,10 @@ async def run_events(
     with streams.one_more():
         cursor = after
         while True:
+            await log.wait(run_id, cursor)
             page = await log.read(run_id, cursor, PAGE_EVENTS)
             if not page.events:
-                await log.wait(run_id, cursor)
-                page = await log.read(run_id, cursor, PAGE_EVENTS)
-                if not page.events:
-                    return
+                return
             chunk = b"".join(map(format_event, page.events))
             if page.gap:
                 chunk = _gap(cursor, page.events) + chunk

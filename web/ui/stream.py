@@ -46,9 +46,7 @@ def stream_routes(services: UiServices) -> list[Route]:
     return [Route("/stream", stream), Route("/changes", changes)]
 
 
-def _asked(
-    request: Request, services: UiServices
-) -> tuple[Mapping[str, Channel | None], Frames]:
+def _asked(request: Request, services: UiServices) -> tuple[Mapping[str, Channel | None], Frames]:
     identity = services.identify(request)
     names = [name for name in request.query_params.get("channels", "").split(",") if name]
     if len(names) > MAX_CHANNELS:
@@ -83,6 +81,4 @@ def _beat(services: UiServices) -> str:
 
 def _nothing(services: UiServices, frames: Frames) -> str:
     cursor = frames.cursor
-    return (
-        f'{{"epoch":"{cursor.epoch}","version":{cursor.version},"channels":[],"gone":[]}}'
-    )
+    return f'{{"epoch":"{cursor.epoch}","version":{cursor.version},"channels":[],"gone":[]}}'

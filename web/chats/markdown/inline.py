@@ -14,10 +14,10 @@ import re
 from markdown_it.common.utils import isMdAsciiPunct, isPunctChar, isWhiteSpace
 
 SHORTEST = 48
-HEAVIEST = 4096
-_WEIGHT = 12
+HEAVIEST = 3000
+_WEIGHT = 16
 _SPECIAL = re.compile(r"[`*_~\[\]<$\\]|://")
-_COUNTED = re.compile(r"[`*_~\[\]<$\\&@:]")
+_COUNTED = re.compile(r"[`*_~\[\]<$\\&@:!/]")
 _CUT = re.compile(
     r"(?<=[^\s\\])[ \n](?=\S)|(?<=[\u3001\u3002\uff0c\uff01\uff1a\uff1b\uff1f])(?=[\u3040-\u30ff\u4e00-\u9fff])"
 )

@@ -17,7 +17,8 @@ class Limits:
     `columns`: a table with more of them is no table.
     `missing`: a table ends where it would need more empty cells than this, as in markdown-it.
     `highlight`: longer code is not highlighted.
-    `step`: new text that one settle looks at.
+    `step`, `lines`: new text that one settle looks at. `lines` ends a piece as well.
+    `spaces`: a longer run of white space is shortened to this.
     """
 
     cut: int = 2048
@@ -28,7 +29,9 @@ class Limits:
     columns: int = 64
     missing: int = 65_536
     highlight: int = 8000
-    step: int = 2048
+    step: int = 1024
+    lines: int = 100
+    spaces: int = 1000
 
 
 DEFAULT = Limits()

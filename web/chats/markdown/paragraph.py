@@ -90,7 +90,7 @@ class CutParagraph:
             return self._become_heading(first.tokens[0].tag, heading, end)
         self._open.become(part[:end])
         closed = self._cut_off()
-        self._patience.parsed(len(self._open.raw))
+        self._patience.parsed(len(text) - end + len(self._open.raw))
         if final or end < whole:
             if self._open.source:
                 closed.append(self._piece(self._open.source, False))
@@ -135,14 +135,14 @@ class CutParagraph:
         """The first place at which a complete piece can end.
 
         In mid-line only if the line is too long for a table's header, and before a new line only
-        if that is no underline and no delimiter row.
+        if that can be no underline and no delimiter row any more.
         """
         raw = self._open.raw
         for cut in self._open.cuts:
-            if cut < self._limits.piece:
+            if cut < self._limits.piece and raw.count("\n", 0, cut) < self._limits.lines:
                 continue
             if raw[cut] == "\n":
-                if raw[cut + 1] not in "|:-=":
+                if raw[cut + 1] not in "|:-=" or raw.find("\n", cut + 1) != -1:
                     return cut
                 continue
             line = raw.rfind("\n", 0, cut)

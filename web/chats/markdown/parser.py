@@ -26,6 +26,8 @@ Definitions = Mapping[str, tuple[str, str]]
 LISTS = ("bullet_list_open", "ordered_list_open")
 _PIPE = re.compile(r"(?<!\\)\|")
 _ENDS_BLANK = re.compile(r"(?:^|\n)[ \t]*\n\Z")
+_QUOTES = re.compile(r"^[ \t]*>[> \t]*", re.MULTILINE)
+_QUOTE_WEIGHT = 12
 _NO_HEADER = (fence, blockquote, hr, list_block, heading)
 _MATH_CLOSER = {"$$": "$$", "\\[": "\\]"}
 
@@ -141,6 +143,14 @@ def cells(line: str) -> list[str]:
     return [column.replace("\\|", "|").strip(" \t\n") for column in columns]
 
 
+def count_cells(line: str) -> int:
+    """How many cells a table row has."""
+    if "\\" in line:
+        return len(cells(line))
+    line = line.strip(" \t\n")
+    return line.count("|") + (not line.startswith("|")) - (len(line) > 1 and line.endswith("|"))
+
+
 def overflow(parsed: Parsed, text: str, limits: Limits) -> tuple[int, int] | None:
     """The first unit that is too large or too deep: its start, and where the limit is crossed."""
     for top in parsed.tops:
@@ -162,16 +172,32 @@ def overflow(parsed: Parsed, text: str, limits: Limits) -> tuple[int, int] | Non
 
 def _crossed(unit: Sequence[Token], lines: list[int], text: str, limits: Limits) -> int | None:
     begin, end = unit[0].map or [0, 0]
-    start = lines[begin]
+    start, stop = lines[begin], lines[end]
     deep = next((token for token in unit if token.level > limits.depth and token.map), None)
-    crossed = lines[(deep.map or [0])[0]] if deep else None
-    if lines[end] - start > limits.unit and not (
-        _is_paragraph(unit[0]) and not may_define(text[start : lines[end]])
-    ):
-        length = len(text[start : lines[end]].rstrip())
-        if length > limits.unit and (crossed is None or crossed > start + limits.unit):
-            crossed = start + limits.unit
-    return crossed
+    crossed = [lines[(deep.map or [0])[0]]] if deep else []
+    if not (_is_paragraph(unit[0]) and not may_define(text[start:stop])):
+        heavy = _heavy_from(text[start:stop], limits.unit)
+        if heavy is not None:
+            crossed.append(start + heavy)
+    return min(crossed, default=None)
+
+
+def _heavy_from(source: str, most: int) -> int | None:
+    """Where a unit becomes too large. Marks of quotes weigh more, since each is parsed again."""
+    source = source.rstrip()
+    if len(source) * (1 + _QUOTE_WEIGHT) <= most:
+        return None
+    weight = 0
+    place = 0
+    for quotes in _QUOTES.finditer(source):
+        if weight + quotes.start() - place > most:
+            break
+        weight += quotes.end() - place + _QUOTE_WEIGHT * quotes.group().count(">")
+        place = quotes.end()
+        if weight > most:
+            return place
+    border = place + most - weight
+    return border if len(source) > border else None
 
 
 def _is_paragraph(token: Token) -> bool:
@@ -192,7 +218,7 @@ def may_define(source: str) -> bool:
 @lru_cache(maxsize=8)
 def grammar(limits: Limits) -> MarkdownIt:
     """The parser under these limits. Block rules only are set up with care; see web.ui.markdown."""
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": limits.depth + 8})
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": limits.depth + 2})
     parser.options["tasklists"] = True
     parser.disable(["html_block"])
     parser.enable("table")
@@ -250,4 +276,3 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     token.info = "closed" if closed else ""
     state.line = line
     return True
-

@@ -26,9 +26,7 @@ def mentions(source: str) -> list[str]:
     return list(labels)
 
 
-def resolved(
-    labels: list[str], *known: Mapping[str, tuple[str, str]]
-) -> tuple[Reference, ...]:
+def resolved(labels: list[str], *known: Mapping[str, tuple[str, str]]) -> tuple[Reference, ...]:
     """The definitions of those labels that are known, the earlier mapping first."""
     found: list[Reference] = []
     for label in labels:

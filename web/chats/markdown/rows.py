@@ -11,7 +11,7 @@ from .code import LiteralText
 from .holding import shown
 from .limits import Limits
 from .modes import AfterBlock, Mode, Patience, Step, child, preview, visible
-from .parser import Definitions, Top, cells, ends_blank, items, line_starts, overflow, parse
+from .parser import Definitions, Top, count_cells, ends_blank, items, line_starts, overflow, parse
 
 _MOST_CELLS = 256
 _PLAIN_ROWS = re.compile(r"(?:[ ]{0,3}[|A-Za-z][^\n]*(?:\n|\Z))*")
@@ -69,7 +69,7 @@ class CutList:
         self._count -= len(live)
         used = end if ended else places[last]
         found = parsed.defined_before(used + offset)
-        self._patience.parsed(len(part) - used)
+        self._patience.parsed(len(text) - used)
         if ended:
             closed.insert(0, self._shell())
             return Step(closed, used=used, then=self._after(self._number + 1), found=found)
@@ -135,7 +135,7 @@ class CutTable:
         self._limits = limits
         self._after = after
         self._head = head
-        self._columns = len(cells(head.partition("\n")[0]))
+        self._columns = count_cells(head.partition("\n")[0])
         self._missing = 0
         self._count = 0
         self._patience = Patience()
@@ -154,7 +154,7 @@ class CutTable:
         for place, stop in rows:
             if stop > min(end, whole):
                 break
-            missing += self._columns - len(cells(part[place:stop]))
+            missing += self._columns - count_cells(part[place:stop])
             if missing > self._limits.missing:
                 end, ended, over = place, True, None
                 break
@@ -164,7 +164,7 @@ class CutTable:
                 self._count += 1
                 self._missing = missing
                 begin, count = stop, 0
-        self._patience.parsed(len(part) - begin)
+        self._patience.parsed(len(text) - begin)
         if not ended:
             live = [self._shell()]
             if part[begin:end].strip():
@@ -185,9 +185,7 @@ class CutTable:
         """See `Mode`."""
         return self._patience.holds(len(text))
 
-    def _rows(
-        self, part: str, known: Definitions
-    ) -> tuple[list[tuple[int, int]], int, int | None]:
+    def _rows(self, part: str, known: Definitions) -> tuple[list[tuple[int, int]], int, int | None]:
         """Where rows begin and end, where the table ends, and where a row is that is too long."""
         if _PLAIN_ROWS.fullmatch(part):
             starts = line_starts(part)

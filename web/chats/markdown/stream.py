@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .blocks import Block, Removed
 from .ledger import Ledger
 from .limits import DEFAULT, Limits
@@ -25,6 +27,7 @@ class MarkdownStream:
         self._text: list[str] = []
         self._fed: list[str] = []
         self._tail = ""
+        self._shorter = Spaces(limits)
         self._return = False
         self._unseen = False
         self._finished = False
@@ -71,7 +74,7 @@ class MarkdownStream:
 
     def _append(self, text: str) -> None:
         if text:
-            text = clean(text)
+            text = self._shorter.feed(clean(text))
             self._fed.append(text)
             self._text.append(text)
 
@@ -80,7 +83,10 @@ class MarkdownStream:
         if not self._fed:
             return ""
         text = "".join(self._fed)
-        step = self._limits.step
+        step = min(self._limits.step, len(text))
+        lines = text[:step].split("\n", self._limits.lines)
+        if len(lines) > self._limits.lines:
+            step -= len(lines[-1])
         self._fed = [text[step:]] if len(text) > step else []
         return text[:step]
 
@@ -115,6 +121,26 @@ class MarkdownStream:
             self._mode = step.then
             if final and not self._tail:
                 return
+
+
+class Spaces:
+    """Shortens endless white space, which parsers take long to look at."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._most = limits.spaces
+        self._long = re.compile(rf"([ \t\n]{{{self._most}}})[ \t\n]+")
+        self._run = 0
+
+    def feed(self, text: str) -> str:
+        """The next piece of a text, with what is too much left out."""
+        rest = text.lstrip(" \t\n")
+        lead = len(text) - len(rest)
+        text = text[: min(lead, self._most - self._run)] + rest
+        if len(rest) > self._most:
+            text = self._long.sub(r"\1", text)
+        run = len(text) - len(text.rstrip(" \t\n"))
+        self._run = run if rest else self._run + run
+        return text
 
 
 def clean(text: str) -> str:

@@ -39,6 +39,7 @@ class Tail:
             blocks = [self._block(i, top, part, False) for i, top in enumerate(parsed.tops)]
             then = Tail(self._number + len(blocks), self._limits)
             return Step(blocks, used=len(text), then=then, found=parsed.definitions)
+        self._patience.parsed(len(text))
         if not parsed.tops:
             return self._without_blocks(part[:whole], parsed)
         last = max((i for i, top in enumerate(parsed.tops) if top.start < whole), default=0)
@@ -51,7 +52,7 @@ class Tail:
         live = [self._block(i, top, part, True) for i, top in enumerate(parsed.tops) if i >= last]
         found = parsed.defined_before(used)
         self._watch(parsed, part, text, live[-1])
-        self._patience.parsed(len(part) - used)
+        self._patience.parsed(len(text) - used)
         self._number += last
         self._begin -= used
         return Step(closed, live, used, found=found, local=parsed.definitions)
@@ -167,4 +168,8 @@ class Tail:
 def _after_definition(top: Top, part: str) -> bool:
     """Whether this paragraph could turn out to be the title of the definition above it."""
     above = part[: top.start].rstrip(" ")
-    return bool(above.strip()) and not above.endswith("\n\n") and part[top.start :].lstrip()[0] in "\"'("
+    return (
+        bool(above.strip())
+        and not above.endswith("\n\n")
+        and part[top.start :].lstrip()[0] in "\"'("
+    )

@@ -122,7 +122,9 @@ class InMemoryEventLog:
         return EventPage(events, after < run.gap_before)
 
     async def wait(self, run_id: str, after: int) -> None:
-        run = self._runs.setdefault(run_id, _Run([], 0, []))
+        run = self._runs.get(run_id)
+        if run is None:
+            run = self._runs[run_id] = _Run([], 0, [])
         while run.last <= after and not run.joined:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             run.waiters.append(waiter)

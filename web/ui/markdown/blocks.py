@@ -134,6 +134,7 @@ def _cell_starts(head: str, limits: Limits) -> tuple[str, ...]:
     return tuple(f"<td{_ALIGN.get(str(token.attrs.get('style')), '')}>" for token in cells_)
 
 
+@lru_cache(maxsize=2048)
 def _row(line: str, starts: tuple[str, ...], references: tuple[Reference, ...]) -> str:
     filled = zip_longest(starts, cells(line)[: len(starts)], fillvalue="")
     return "<tr>" + "".join(f"{s}{inline_html(c, references)}</td>" for s, c in filled) + "</tr>"

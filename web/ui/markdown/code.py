@@ -56,11 +56,7 @@ def _language(info: str) -> str:
 
 
 _LEXERS = frozenset(
-    "bash sh shell zsh console batch powershell c cpp c++ csharp c# css scss less dart diff patch"
-    " docker dockerfile elixir erlang go golang graphql haskell html http ini java javascript js"
-    " json json5 jsx julia kotlin latex tex lua make makefile markdown md matlab nginx nix objective-c"
-    " ocaml perl php plsql postgresql postgres proto protobuf python py python3 pycon pytb r rb ruby"
-    " rust rs scala sql sqlite3 swift terraform hcl toml ts typescript tsx vim vue xml yaml yml zig".split()
+    ["bash", "sh", "shell", "zsh", "console", "batch", "powershell", "c", "cpp", "c++", "csharp", "c#", "css", "scss", "less", "dart", "diff", "patch", "docker", "dockerfile", "elixir", "erlang", "go", "golang", "graphql", "haskell", "html", "http", "ini", "java", "javascript", "js", "json", "json5", "jsx", "julia", "kotlin", "latex", "tex", "lua", "make", "makefile", "markdown", "md", "matlab", "nginx", "nix", "objective-c", "ocaml", "perl", "php", "plsql", "postgresql", "postgres", "proto", "protobuf", "python", "py", "python3", "pycon", "pytb", "r", "rb", "ruby", "rust", "rs", "scala", "sql", "sqlite3", "swift", "terraform", "hcl", "toml", "ts", "typescript", "tsx", "vim", "vue", "xml", "yaml", "yml", "zig"]
 )
 """Languages that are highlighted. Not all that Pygments knows: some take very long on odd input."""
 

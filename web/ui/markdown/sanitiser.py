@@ -22,7 +22,7 @@ _MATH_ATTRIBUTES = {
     "stretchy", "symmetric", "voffset", "width",
 }  # fmt: skip
 _INLINE = {"a", "br", "code", "em", "s", "small", "strong"}
-_ATTRIBUTES: dict[str, set[str]] = {tag: _MATH_ATTRIBUTES for tag in _MATH}
+_ATTRIBUTES: dict[str, set[str]] = dict.fromkeys(_MATH, _MATH_ATTRIBUTES)
 _ATTRIBUTES["a"] = {"href", "rel", "target", "title"}
 
 _inline = nh3.Cleaner(

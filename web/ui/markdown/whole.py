@@ -9,14 +9,15 @@ from web.chats.markdown.code import literal_end
 from web.chats.markdown.limits import DEFAULT
 from web.chats.markdown.parser import overflow, parse, parse_before
 from web.chats.markdown.references import mentions, resolved
-from web.chats.markdown.stream import clean
+from web.chats.markdown.stream import Spaces, clean
 
 from .blocks import blocks_html, literal_html
 
 
 def render(text: str, limits: Limits = DEFAULT) -> str:
     """Safe HTML of a markdown text: what its blocks show when it is streamed, without cuts."""
-    text = clean(text).replace("\r\n", "\n").replace("\r", "\n")
+    text = clean(text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = Spaces(limits).feed(text)
     known: dict[str, tuple[str, str]] = {}
     parts: list[list[Token] | str] = []
     place = 0

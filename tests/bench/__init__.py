@@ -1,0 +1,1 @@
+"""How fast, and how large: measured by hand with `python -m tests.bench`."""
