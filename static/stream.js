@@ -285,11 +285,14 @@ function changeText(node, text) {
 /** Runs `change` and puts focus and selection back where a new element took their place. */
 export function holding(change) {
   const active = document.activeElement;
+  const part = active?.closest("[data-part]");
   const selected = readSelection();
   change();
   if (active !== document.activeElement && active && active !== document.body) {
     const again = active.isConnected ? active : active.id && document.getElementById(active.id);
-    (again || document.querySelector("[data-log]"))?.focus({ preventScroll: true });
+    // A question that was answered is gone; its call stands there, and the next Tab goes on from it.
+    const near = part && partById(part.id)?.querySelector("summary, button, a[href]");
+    (again || near || document.querySelector("[data-log]"))?.focus({ preventScroll: true });
   }
   if (selected) putSelection(selected);
 }

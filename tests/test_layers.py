@@ -64,9 +64,9 @@ def test_importing_the_library_loads_nothing_else() -> None:
     script = (
         "import sys, time\n"
         "before = set(sys.modules)\n"
-        "start = time.perf_counter()\n"
+        "start = time.process_time()\n"
         "import web.harness\n"
-        "took = time.perf_counter() - start\n"
+        "took = time.process_time() - start\n"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(took, *sorted(new - sys.stdlib_module_names))"
     )

@@ -17,6 +17,8 @@ from tests.bench.readers import (
 )
 
 PARAGRAPH_TOKENS = 60
+ANSWER_SECONDS = 90.0
+"""When an answer is given up."""
 
 Open = Callable[[str, str, int, bool], Awaitable[Reading]]
 
@@ -109,7 +111,7 @@ async def _answer(
     ]
     began = time.monotonic()
     try:
-        async with asyncio.timeout(600):
+        async with asyncio.timeout(ANSWER_SECONDS):
             await asyncio.gather(*(reading.send() for reading in readings))
     finally:
         for reading in readings:

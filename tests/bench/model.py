@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import re
+from typing import cast
 
 import httptools
 import uvloop
@@ -39,8 +40,7 @@ class _Connection(asyncio.Protocol):
         self._waiting = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=_BUFFER_BYTES)
 
     def data_received(self, data: bytes) -> None:

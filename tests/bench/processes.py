@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -38,15 +39,30 @@ class Running:
         return int(self._process.memory_info().rss)
 
 
-def cores() -> tuple[int, int]:
-    """One core for what is measured, and one for all else; the same on a machine that has one."""
-    usable = sorted(os.sched_getaffinity(0))
-    return usable[0], usable[-1]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process runs: on one core and, if `first`, before all other programs there."""
+
+    core: int
+    first: bool
+
+    def take(self) -> None:
+        """Puts this process there; what it starts later runs as ordinary programs do."""
+        os.sched_setaffinity(0, {self.core})
+        if self.first:
+            policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK
+            os.sched_setscheduler(0, policy, os.sched_param(1))
+
+
+def places(*, first: bool) -> tuple[Place, Place]:
+    """One for what is measured, and one for all else; the same on a machine with one core."""
+    cores = sorted(os.sched_getaffinity(0))
+    return Place(cores[0], first), Place(cores[-1], first)
 
 
 @contextmanager
 def running(
-    *command: str, core: int, variables: dict[str, str] | None = None
+    *command: str, place: Place, variables: dict[str, str] | None = None
 ) -> Iterator[Running]:
     """Starts a command that prints its address as the first `http://` word; ends it at the end."""
     began = time.monotonic()
@@ -57,7 +73,7 @@ def running(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+        preexec_fn=place.take,
     ) as process:
         assert process.stdout is not None
         try:
@@ -80,7 +96,7 @@ def module(name: str) -> Sequence[str]:
 
 
 @contextmanager
-def server(core: int, model_address: str) -> Iterator[Running]:
+def server(place: Place, model_address: str) -> Iterator[Running]:
     """harness-web as a person starts it, with an empty data folder and the model server."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -88,7 +104,7 @@ def server(core: int, model_address: str) -> Iterator[Running]:
             *PROGRAM,
             *("serve", "--port", "0", "--no-open", "--model", "openai:bench"),
             *("--data-dir", str(Path(folder) / "data")),
-            core=core,
+            place=place,
             variables={"OPENAI_BASE_URL": f"{model_address}/v1", "OPENAI_API_KEY": "bench"},
         ) as process,
     ):

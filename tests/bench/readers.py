@@ -82,7 +82,9 @@ class Page:
         self._parts: dict[str, tuple[int, str]] = {}
 
     def take(self, data: bytes) -> None:
-        whole, blank, self._rest = (self._rest + data).rpartition(b"\n\n")
+        # The heartbeats between the frames end their lines in another way.
+        text = (self._rest + data).replace(b"\r\n", b"\n")
+        whole, blank, self._rest = text.rpartition(b"\n\n")
         if not blank:
             return
         for event in whole.split(b"\n\n"):

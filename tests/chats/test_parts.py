@@ -197,10 +197,30 @@ async def test_a_watcher_wakes_for_any_of_its_channels_and_only_while_it_watches
 
 async def test_settling_does_not_wake_the_reader_that_settles() -> None:
     shared = channel()
-    shared.settle = lambda: shared.put("a", "log", Notice(str(shared.clock.version)))
+
+    def settle() -> bool:
+        shared.put("a", "log", Notice(str(shared.clock.version)))
+        return False
+
+    shared.settle = settle
     with Watcher([shared]) as watcher:
         shared.changes(0)
         waiting = asyncio.ensure_future(watcher.changed())
         await asyncio.sleep(0)
         assert not waiting.done()
         waiting.cancel()
+
+
+async def test_a_reader_looks_again_by_itself_while_more_is_left_to_settle() -> None:
+    shared = channel()
+    left = ["b", "a"]
+
+    def settle() -> bool:
+        shared.put(left.pop(), "log", Notice(""))
+        return bool(left)
+
+    shared.settle = settle
+    with Watcher([shared]) as watcher:
+        assert [change.id for change in shared.changes(0).changes] == ["a"]
+        await asyncio.wait_for(watcher.changed(), 5)
+        assert [change.id for change in shared.changes(0).changes] == ["a", "b"]

@@ -36,6 +36,10 @@ async def test_a_chat_takes_its_title_from_the_first_message_and_keeps_it() -> N
         ("x" * 100, "x" * 59 + "…"),
         ("word " * 30, "word " * 10 + "word…"),
         ("***", ""),
+        ("What is 6*7 or 6 * 7?", "What is 6*7 or 6 * 7?"),
+        ("> **bold** and `code` here.", "bold and code here."),
+        ("- one\n- two", "one"),
+        ("`calculate` *now*!", "calculate now!"),
         ("/write_file _now_ __please__", "/write_file now please"),
     ],
 )

@@ -31,12 +31,12 @@ async def launched(*, without: Sequence[str] = ()) -> AsyncIterator[Browser]:
     from playwright.async_api import async_playwright
 
     options = launch_options()
-    arguments = [*options.pop("args", ()), *FLAGS]  # type: ignore[misc]
+    arguments = [*options.pop("args", ()), *FLAGS]
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             args=arguments,
             ignore_default_args=list(without),
-            **options,  # type: ignore[arg-type]
+            **options,
         )
         yield browser
         await browser.close()
@@ -59,9 +59,7 @@ class Complaints:
 
     @property
     def unexpected(self) -> list[str]:
-        return [
-            text for text in self.heard if not any(each.search(text) for each in self._allowed)
-        ]
+        return [text for text in self.heard if not any(each.search(text) for each in self._allowed)]
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error":

@@ -117,6 +117,19 @@ async def test_an_answer_to_another_run_or_another_question_is_refused(tmp_path:
         assert await answer(run_id, question["key"]) == (409, "decision_refused")
 
 
+async def test_an_answer_to_an_earlier_run_of_the_chat_is_refused(tmp_path: Path) -> None:
+    provider = ScriptedProvider(says("first"), calls(WRITE), says("done"))
+    async with app_server(tmp_path, provider) as server:
+        chat = await server.new_chat()
+        earlier = await server.send(chat, "one")
+        await server.events(earlier)
+        question = await server.wait_for(await server.send(chat, "two"), "approval_required")
+        path = f"/api/runs/{earlier}/approvals/{question.data['key']}"
+        answer = await server.client.post(path, json={"decision": "allow"})
+        assert refusal(answer) == (409, "decision_refused")
+        assert len((await server.chat(chat))["questions"]) == 1
+
+
 def written(folder: Path) -> dict[str, str]:
     """The text files that tools have written, by name."""
     return {file.name: file.read_text() for file in folder.rglob("*.txt")}

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from tests.support.app_server import app_server, served
+from tests.support.app_server import WAIT_SECONDS, app_server, served
 from web.harness.values.errors import HarnessError
 from web.ui.errors import ErrorAnswers
 from web.ui.middleware import CONTENT_SECURITY_POLICY, safety
@@ -217,6 +217,15 @@ async def test_a_body_up_to_the_limit_is_taken_and_one_beyond_is_not() -> None:
             assert answer.json()["code"] == "too_large"
             assert "1,000" in answer.json()["message"]
         assert (await client.post("/", content=b"still here")).text == "10"
+
+
+async def test_a_body_announced_beyond_the_limit_is_refused_before_it_comes() -> None:
+    async with served(small_app()) as address, asyncio.timeout(WAIT_SECONDS):
+        host, port = address.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n")
+        assert b" 413 " in await reader.readline()
+        writer.close()
 
 
 async def test_every_answer_carries_the_policy(client: httpx.AsyncClient) -> None:

@@ -11,6 +11,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from web.paths import templates_dir
+from web.ui.forms import Typed
 from web.ui.templating import make_environment
 
 HOSTILE = """</title></textarea>'"><script>alert(1)</script><b onclick=alert(1)>"""
@@ -53,7 +54,7 @@ def error_page(**more: Any) -> dict[str, Any]:
         "status": 413,
         "error": {"code": "limit_exceeded", "message": HOSTILE, "hint": HOSTILE},
         "back": "/chats/c1",
-        "typed": HOSTILE,
+        "typed": Typed("text", HOSTILE, {HOSTILE: HOSTILE}),
         "action": "/chats",
         "request_id": "request-1",
     }
@@ -66,7 +67,7 @@ PAGES = [
     ("new", shell(chat=None, demo=False, tools=[])),
     ("delete", {"theme": "auto", "title": "", "chat": {"id": "c1", "title": HOSTILE}}),
     ("error", error_page()),
-    ("error", error_page(typed="", back="/")),
+    ("error", error_page(typed=Typed(), back="/")),
 ]
 
 
@@ -133,14 +134,19 @@ def test_a_draft_comes_back_as_it_was_typed(environment: Environment, name: str)
 
 
 def test_an_error_page_keeps_what_was_typed(environment: Environment) -> None:
-    html = render(environment, "error", error_page(typed="\nmy text"))
+    html = render(
+        environment,
+        "error",
+        error_page(typed=Typed("text", "\nmy text", {"model": "m", "request_id": "old"})),
+    )
     assert ">\n\nmy text</textarea>" in html
     assert 'action="/chats"' in html
-    assert 'value="request-1"' in html
+    assert '<input type="hidden" name="model" value="m">' in html
+    assert re.findall('name="request_id" value="(.*?)"', html) == ["request-1"]
 
 
 def test_text_that_can_not_be_sent_again_can_still_be_copied(environment: Environment) -> None:
-    html = render(environment, "error", error_page(typed="my text", action=""))
+    html = render(environment, "error", error_page(typed=Typed("text", "my text"), action=""))
     assert "my text</textarea>" in html
     assert "Send once more" not in html
 

@@ -11,10 +11,14 @@ import asyncio
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from web.chats.kinds import PartData
+
+LOOK_AGAIN_SECONDS = 0.03
+"""A reader waits no longer for a change while there is still something to settle."""
 
 TOMBSTONES = 500
 """Removed parts a channel remembers; a reader from before them gets the whole channel."""
@@ -74,12 +78,14 @@ class Channel:
     """The parts of one chat, or of the side bar, in order.
 
     `settle` is called before the channel is read: what is folded lazily (text that streams) gets
-    its parts and versions there.
+    its parts and versions there. It does so much at a time and says whether more is `left`: nobody
+    wakes a reader for that, so it has to look again by itself.
     """
 
     name: str
     clock: Clock
-    settle: Callable[[], None] | None = None
+    settle: Callable[[], bool] | None = None
+    left: bool = False
     gone: str | None = None
     """Why the channel has ended, in words; None while it lives."""
     _parts: OrderedDict[str, Part] = field(default_factory=OrderedDict)
@@ -152,7 +158,7 @@ class Channel:
         if self.settle is not None:
             # Readers were woken when the text came in: no need to wake them once more.
             self._settling = True
-            self.settle()
+            self.left = self.settle()
             self._settling = False
         return self.clock.version
 
@@ -223,6 +229,9 @@ class Watcher:
         self._event.set()
 
     async def changed(self) -> None:
-        """Returns when something changed since the last return."""
-        await self._event.wait()
+        """Returns when something changed since the last return, or soon if something is `left`."""
+        left = any(channel.left for channel in self._channels)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_AGAIN_SECONDS if left else None):
+                await self._event.wait()
         self._event.clear()

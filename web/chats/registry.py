@@ -27,8 +27,10 @@ SIDE_BAR = "chats"
 
 TITLE_CHARS = 60
 
-_MARKS = re.compile(r"[`*#>~\[\]|]+|\b_+|_+\b")
-"""Markdown marks that say nothing in a title; an underscore inside a word stays."""
+_MARKS = re.compile(
+    r"^\s*(?:#{1,6}\s|>\s?|[-+*]\s)+|(?<!\w)[`*_~]+(?=\w)|(?<=[\w.!?])[`*_~]+(?!\w)"
+)
+"""Markdown marks that say nothing in a title. Between words or inside one they stay: `6 * 7`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,9 +310,8 @@ def _too_late() -> NotFound:
 def title_of(text: str) -> str:
     """A chat's title from its first message: the first line with words, without markdown marks."""
     for line in text.splitlines():
-        words = _MARKS.sub("", line).split()
-        if words:
-            title = " ".join(words)
+        title = " ".join(_MARKS.sub("", line).split())
+        if re.search(r"\w", title):
             if len(title) <= TITLE_CHARS:
                 return title
             return title[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"

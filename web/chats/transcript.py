@@ -43,8 +43,11 @@ from web.harness.values.events import (
 SHOWN_RESULT_CHARS = 8_000
 """Of a tool result; the whole is behind a link."""
 
-SETTLE_CHARS = 4_096
-"""Text that may wait to be split into blocks while nobody looks."""
+SETTLE_CHARS = 2_048
+"""Text that may wait to be split into blocks, so that little is left to do when it ends."""
+
+MAX_BLOCKS = 1_000_000
+"""Of one text; what lies in an answer after it has a higher rank."""
 
 _ENDINGS = {
     "stopped": "Stopped. What was written so far is kept.",
@@ -64,7 +67,8 @@ class _Text:
     slot: str
     prefix: str
     thinking: bool
-    waiting: int = 0
+    first: int
+    """The rank of its first block."""
 
 
 @dataclass(slots=True)
@@ -107,11 +111,14 @@ class Transcript:
             if part.id.split("-")[1] == run_id:
                 self._channel.remove(part.id)
 
-    def settle(self) -> None:
-        """Splits what has streamed in since the last time."""
+    def settle(self) -> bool:
+        """Splits some of what has streamed in since the last time; returns whether more is left."""
+        left = False
         for turn in self._turns.values():
-            if turn.open is not None and (turn.open.waiting or turn.open.stream.pending):
+            if turn.open is not None and turn.open.stream.pending:
                 self._settle(turn.open)
+                left = left or turn.open.stream.pending
+        return left
 
     def fold(self, run_id: str, events: Sequence[Event]) -> None:
         """Takes in the newest events of a run."""
@@ -162,8 +169,7 @@ class Transcript:
         else:
             into = turn.open
         into.stream.feed(text)
-        into.waiting += len(text)
-        if into.waiting > SETTLE_CHARS:
+        while into.stream.backlog > SETTLE_CHARS:
             self._settle(into)
 
     def _open_text(self, turn: _Turn, message_id: str, thinking: bool) -> _Text:
@@ -176,7 +182,8 @@ class Transcript:
         if thinking:
             self._channel.put(prefix, answer, Thinking(busy=True))
         slot = prefix if thinking else answer
-        turn.open = _Text(MarkdownStream(), slot, prefix, thinking)
+        first = 0 if thinking else turn.texts * MAX_BLOCKS
+        turn.open = _Text(MarkdownStream(), slot, prefix, thinking, first)
         turn.open_message = message_id
         self._say_work(turn, "Thinking" if thinking else "Writing")
         return turn.open
@@ -193,14 +200,16 @@ class Transcript:
             self._channel.put(text.prefix, f"a-{turn.open_message}", Thinking(busy=False))
 
     def _settle(self, text: _Text) -> None:
-        text.waiting = 0
         for block in text.stream.settle():
             id = f"{text.prefix}-{block.key}"
             if isinstance(block, Removed):
                 self._channel.remove(id)
             else:
                 slot = text.slot if block.parent is None else f"{text.prefix}-{block.parent}"
-                self._channel.put(id, slot, MarkdownBlock(block))
+                # Blocks do not come in their order: one that changed again goes to the back.
+                number = int(block.key.rpartition("-")[2])
+                rank = text.first + number if block.parent is None else number
+                self._channel.put(id, slot, MarkdownBlock(block), rank=rank)
 
     def _writing(self, turn: _Turn, body: ToolCallDelta) -> None:
         self._close_text(turn)

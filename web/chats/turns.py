@@ -144,6 +144,7 @@ class Turns:
             if chat.agent is not None:
                 chat.agent.cancel()
         elif chat.dequeue(run_id) is not None:
+            chat.runs.append(run_id)
             self._events.append(run_id, [RunResult("cancelled", "", reason="taken_back")])
 
     def retry(self, chat: Chat, run_id: str, turn: Turn) -> Turn:

@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import JsonValue
 from sse_starlette.event import ServerSentEvent
-from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -32,6 +31,7 @@ from web.ui.api_shapes import (
     RunState,
     RunStatus,
 )
+from web.ui.event_stream import EventStream
 from web.ui.openapi import describe
 from web.ui.operations import Call, Operation, Query, operation_routes
 from web.ui.run_events import read_cursor, run_events
@@ -110,7 +110,7 @@ async def stream_events(call: Call[Nothing]) -> Response:
     )
     streams = call.services.open_streams
     streams.check()
-    return EventSourceResponse(
+    return EventStream(
         run_events(call.services.events, run_id, after, streams),
         ping=HEARTBEAT_SECONDS,
         ping_message_factory=lambda: ServerSentEvent(comment="still here"),

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from web.harness.values.errors import HarnessError
-from web.ui.forms import typed_text
+from web.ui.forms import typed
 from web.ui.pages import error_line, error_page
 from web.ui.services import UiServices
 
@@ -81,7 +81,7 @@ def html_errors(services: UiServices) -> HtmlError:
     def show(request: Request, status: int, error: HarnessError) -> Response:
         if request.headers.get("hx-request") == "true":
             return error_line(services, status, error)
-        return error_page(services, request, status, error, typed_text(request))
+        return error_page(services, request, status, error, typed(request))
 
     return show
 

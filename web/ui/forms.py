@@ -7,7 +7,8 @@ An error is raised; how it is shown is decided in one place for all routes.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from starlette.requests import Request
@@ -45,10 +46,23 @@ def form_routes(services: UiServices) -> list[Route]:
     ]
 
 
-def typed_text(request: Request) -> str:
-    """What the person had typed into the form of this request, for an error page to keep."""
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What a person wrote into a form that was refused: the field, its text, the other fields."""
+
+    name: str = ""
+    text: str = ""
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+def typed(request: Request) -> Typed:
+    """What was typed into the form of this request, for an error page to keep."""
     fields: Fields = getattr(request.state, "fields", {})
-    return fields.get("text", "")
+    for name in ("text", "arguments", "reason", "title"):
+        if fields.get(name):
+            others = {key: value for key, value in fields.items() if key != name}
+            return Typed(name, fields[name], others)
+    return Typed()
 
 
 class _Forms:
@@ -122,7 +136,8 @@ class _Forms:
 
     async def delete(self, chat: Chat, fields: Fields, request: Request) -> Response:
         await self._chats.delete(chat)
-        return _leave(request, "/")
+        # With script a page that shows another chat stays; the deleted one's leaves by itself.
+        return _stay(request, chat) if _by_script(request) else _leave(request, "/")
 
     async def change(self, chat: Chat, fields: Fields, request: Request) -> Response:
         await self._chats.change(chat, title=fields.get("title"), model=fields.get("model"))
@@ -151,7 +166,7 @@ def _edited(text: str) -> JsonObject | None:
         arguments: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise HarnessError(
-            f"The arguments are no JSON: {error}",
+            f"The arguments are not JSON: {error}",
             hint="The question is still open.",
             code="invalid_arguments",
         ) from error

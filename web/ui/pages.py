@@ -14,15 +14,17 @@ from starlette.routing import Route
 from web.chats.chat import Chat
 from web.chats.parts import Channel
 from web.harness.values.errors import HarnessError
+from web.ui.forms import Typed
 from web.ui.frames import SLICE_SECONDS
 from web.ui.services import UiServices
 
 SUGGESTIONS = (
-    ("See what it can do", "help"),
-    ("Run a tool", "What is 48 * 12, and what time is it?"),
-    ("Approve a file", '/write_file {"path": "note.txt", "content": "Hello from the chat."}'),
+    ("See what it can do", "What can you do?"),
+    ("Run two tools", "Calculate 48 * 12, then tell me the time."),
+    ("Approve a file", "Write a file note.txt saying Hello from the chat."),
     ("Watch a long answer", "Write 600 words with a table, code and math."),
 )
+"""Label and message: plain words, which any model understands, the demo model too."""
 
 
 def page_routes(services: UiServices) -> list[Route]:
@@ -58,12 +60,16 @@ def page_routes(services: UiServices) -> list[Route]:
 
 
 def error_page(
-    services: UiServices, request: Request, status: int, error: HarnessError, typed: str = ""
+    services: UiServices, request: Request, status: int, error: HarnessError, typed: Typed
 ) -> Response:
     """The page of an error, with what was typed and where it can be sent once more."""
     chat_id = request.path_params.get("chat_id")
-    lost = status == 404
-    sends = request.url.path == "/chats" or request.url.path.endswith("/messages")
+    lost, path = status == 404, request.url.path
+    if path == "/chats" or path.endswith("/messages"):
+        again = "/chats" if lost else path
+    else:
+        # Another form can be put right, but not where what it was about is gone or decided.
+        again = path if status == 422 else ""
     page = {
         "theme": _theme(request),
         "title": error.message,
@@ -71,7 +77,7 @@ def error_page(
         "error": error,
         "back": f"/chats/{chat_id}" if chat_id and not lost else "/",
         "typed": typed,
-        "action": ("/chats" if lost else request.url.path) if typed and sends else "",
+        "action": again if typed.text else "",
         "request_id": services.new_id(),
     }
     return _html(services, "error", page, status)

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 
 from sse_starlette.event import ServerSentEvent
-from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from web.chats.parts import Channel, Watcher
 from web.harness.values.errors import LimitExceeded
+from web.ui.event_stream import EventStream
 from web.ui.frames import Cursor, Frames
 from web.ui.pace import Pace
 from web.ui.services import UiServices
@@ -30,7 +30,8 @@ def stream_routes(services: UiServices) -> list[Route]:
     async def stream(request: Request) -> Response:
         """`?channels=a,b&after=EPOCH:VERSION`; a Last-Event-ID header wins over `after`."""
         channels, frames = _asked(request, services)
-        return EventSourceResponse(
+        services.open_streams.check()
+        return EventStream(
             _frames(services, channels, frames, pace),
             ping=BEAT_SECONDS,
             ping_message_factory=lambda: ServerSentEvent(_beat(services), event="beat"),

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.async_api import expect
 
 from tests.browser.client.server import Script, running
 from tests.support.browser import Complaints, launched
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
+
+
+# Several browsers may share a small machine.
+expect.set_options(timeout=10_000)
 
 
 @pytest.fixture(scope="session")

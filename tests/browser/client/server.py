@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -337,13 +337,21 @@ def error(message: str, status: int = 409) -> Response:
     return HTMLResponse(f'<p class="error" role="alert">{escape(message)}</p>', status)
 
 
+class _Server(uvicorn.Server):
+    """Leaves signals to the test runner."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
 @asynccontextmanager
 async def running(script: Script) -> AsyncIterator[str]:
     """Serves the script on a free port; gives its address without a slash at the end."""
     config = uvicorn.Config(
         script.app(), log_config=None, lifespan="off", timeout_graceful_shutdown=1
     )
-    server = uvicorn.Server(config)
+    server = _Server(config)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)

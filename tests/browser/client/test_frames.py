@@ -31,11 +31,12 @@ async def shows(page: Page, id: str, text: str) -> None:
 
 
 async def order(page: Page, slot: str = "log") -> list[str]:
-    return await page.evaluate(
+    found: list[str] = await page.evaluate(
         "(slot) => [...document.querySelector(`[data-slot='${slot}']`)"
         ".querySelectorAll(':scope > [data-part]')].map((each) => each.id)",
         slot,
     )
+    return found
 
 
 async def test_parts_appear_change_move_and_go_as_the_frames_say(scene: Scene) -> None:
@@ -214,12 +215,14 @@ async def test_a_form_that_a_frame_brings_is_posted_by_htmx(scene: Scene) -> Non
 
 
 async def test_frames_are_applied_at_once_in_a_tab_that_nobody_sees(scene: Scene) -> None:
-    # Chromium without a window shows every tab; a page that says it is hidden, and draws no
-    # frame, is what a background tab looks like to the script.
+    # Chromium without a window shows every tab; a page that says it is hidden, draws no frame and
+    # whose timers hardly run is what a background tab looks like to the script.
     await scene.context.add_init_script(
         """Object.defineProperty(document, "hidden", {value: true});
            Object.defineProperty(document, "visibilityState", {value: "hidden"});
-           window.requestAnimationFrame = () => 0;"""
+           window.requestAnimationFrame = () => 0;
+           const timer = window.setTimeout;
+           window.setTimeout = (call, wait, ...more) => timer(call, wait * 100, ...more);"""
     )
     page = await scene.open()
     scene.script.put("one", "a", "<p @>seen</p>")

@@ -50,13 +50,14 @@ async def leader_of(pages: Sequence[Page], scene: Scene) -> Page:
     """The tab whose stream is open."""
     for page in pages:
         held = await page.evaluate(
-            "async () => (await navigator.locks.query()).held.map((each) => each.clientId)"
+            """async () => (await navigator.locks.query()).held
+              .filter((each) => each.name === "harness-web").map((each) => each.clientId)"""
         )
         mine = await page.evaluate(
-            """() => new Promise((done) => navigator.locks.request(Math.random() + "", async (l) => {
+            """() => navigator.locks.request(`probe-${Math.random()}`, async (lock) => {
               const {held} = await navigator.locks.query();
-              done(held.find((each) => each.name === l.name).clientId);
-            }))"""
+              return held.find((each) => each.name === lock.name).clientId;
+            })"""
         )
         if mine in held:
             return page

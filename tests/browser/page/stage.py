@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,13 @@ from playwright.async_api import expect
 
 from tests.support.app_server import AppServer, app_server
 from tests.support.browser import Complaints
+from tests.support.environment import CHECKOUT
 from tests.support.scripted_provider import ScriptedProvider, Step, says
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page, Request
+
+PICTURES = CHECKOUT / "test-results" / "page"
 
 BOX = "#message"
 LOG = "[data-log]"
@@ -32,15 +36,13 @@ class Stage:
     model: ScriptedProvider
     context: BrowserContext
     complaints: Complaints
-    foreign: list[str] = field(default_factory=list)
-    """Addresses beyond the server that a page asked for."""
 
     def play(self, *answers: Sequence[Step]) -> None:
         """What the model answers from its next request on."""
         self.model.answers[len(self.model.requests) :] = answers
 
     async def open(self, path: str = "/", *, live: bool = True) -> Page:
-        """A new tab; `live` waits until its stream is there."""
+        """A new tab; `live` waits until it asks for its stream."""
         page = await self.context.new_page()
         if live:
             async with page.expect_request(lambda request: "/stream?" in request.url):
@@ -64,37 +66,68 @@ class Stage:
         await self.server.wait_for(run_id, "run_result")
         return chat
 
-    async def shows(self, page: Page, state: str) -> None:
-        """Waits until the status line is in this state."""
-        await expect(page.locator(STATUS)).to_have_attribute("data-state", state)
+    async def model_asked(self, times: int) -> None:
+        """Waits until the model was asked so many times in all."""
+        async with asyncio.timeout(10):
+            while len(self.model.requests) < times:
+                self.model.asked.clear()
+                await self.model.asked.wait()
 
     def allow_refusals(self) -> None:
         self.complaints.allow(ERRORS_OF_OUR_OWN)
 
 
+async def shows(page: Page, state: str) -> None:
+    """Waits until the status line is in this state."""
+    await expect(page.locator(STATUS)).to_have_attribute("data-state", state)
+
+
+async def picture(page: Page, name: str) -> None:
+    """Puts a picture of the page into test-results/, for people to look at."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    await page.screenshot(path=PICTURES / f"{name}.png", animations="disabled")
+
+
+def written(folder: Path, name: str) -> list[str]:
+    """What is in the files of that name, of all chats of a stage."""
+    return [path.read_text() for path in folder.rglob(name)]
+
+
+@asynccontextmanager
+async def watched(
+    browser: Browser, address: str, **options: Any
+) -> AsyncIterator[tuple[BrowserContext, Complaints]]:
+    """A browser context for one server; `options` are Playwright's.
+
+    Fails at the end if a page wrote an error to its console (a violation of its policy is one), or
+    asked another server for anything.
+    """
+    context = await browser.new_context(**options)
+    context.set_default_timeout(10_000)
+    complaints = Complaints(context)
+    foreign: list[str] = []
+
+    def note(request: Request) -> None:
+        if not request.url.startswith((address + "/", "data:", "blob:")):
+            foreign.append(request.url)
+
+    context.on("request", note)
+    try:
+        yield context, complaints
+    finally:
+        await context.close()
+    assert foreign == []
+    assert complaints.unexpected == []
+
+
 @asynccontextmanager
 async def staged(
-    browser: Browser, folder: Path, *answers: Sequence[Step], limits: dict[str, int] | None = None,
-    **options: Any,
+    browser: Browser, folder: Path, *, limits: dict[str, int] | None = None, **options: Any
 ) -> AsyncIterator[Stage]:
-    """A stage of its own; `options` are those of a browser context.
-
-    Fails at the end if a page wrote an error to its console, or asked another server for anything.
-    """
-    model = ScriptedProvider(*(answers or (says("ok"),)))
-    async with app_server(folder, model, **(limits or {})) as server:
-        context = await browser.new_context(**options)
-        context.set_default_timeout(10_000)
-        stage = Stage(server, model, context, Complaints(context))
-
-        def note(request: Request) -> None:
-            if not request.url.startswith((server.address + "/", "data:", "blob:")):
-                stage.foreign.append(request.url)
-
-        context.on("request", note)
-        try:
-            yield stage
-        finally:
-            await context.close()
-        assert stage.foreign == []
-        assert stage.complaints.unexpected == []
+    """A server of its own with these limits, and a `watched` context."""
+    model = ScriptedProvider(says("ok"))
+    async with (
+        app_server(folder, model, **(limits or {})) as server,
+        watched(browser, server.address, **options) as (context, complaints),
+    ):
+        yield Stage(server, model, context, complaints)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.page.stage import BOX, LOG, Stage, staged
+from tests.browser.page.stage import BOX, LOG, Stage, shows, staged
 from tests.support.scripted_provider import breaks, calls, says
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def test_the_first_message_starts_a_chat_and_names_it(stage: Stage) -> Non
     await expect(page).to_have_title("How are you? · harness-web")
     await expect(page.locator(".answer strong")).to_have_text("well")
     await expect(row(page, "How").locator(".open")).to_have_attribute("aria-current", "page")
-    await stage.shows(page, "idle")
+    await shows(page, "idle")
 
 
 async def test_every_state_is_seen_at_a_glance_and_the_newest_chat_is_first(stage: Stage) -> None:
@@ -140,6 +140,20 @@ async def test_deleting_asks_and_can_be_undone(stage: Stage) -> None:
     await page.fill(BOX, "still there?")
     await page.press(BOX, "Enter")
     await expect(page.locator(LOG)).to_contain_text("and answered")
+
+
+async def test_deleting_another_chat_leaves_the_open_one_alone(stage: Stage) -> None:
+    await stage.answered("Away with it")
+    chat = await stage.answered("Stays open")
+    page = await stage.open(f"/chats/{chat}")
+    await page.fill(BOX, "being typed")
+    await row(page, "Away").hover()
+    await row(page, "Away").locator(".delete").click()
+    await page.locator("dialog").get_by_role("button", name="Delete").click()
+    await expect(page.locator(NAMES)).to_have_text(["Stays open"])
+    await expect(page.locator(".undo")).to_be_visible()
+    assert page.url.endswith(f"/chats/{chat}")
+    await expect(page.locator(BOX)).to_have_value("being typed")
 
 
 async def test_the_open_chat_is_deleted_from_its_head_and_other_tabs_are_told(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.page.stage import BOX, LOG, Stage, staged
+from tests.browser.page.stage import BOX, LOG, Stage, staged, written
 from tests.support.scripted_provider import breaks, calls, says
 from web.harness.values.messages import ToolResultBlock
 
@@ -41,7 +41,9 @@ async def test_a_message_is_sent_and_its_answer_read(plain: Stage) -> None:
     await page.click(".send")
     await page.wait_for_url("**/chats/*")
     await expect(page.locator(".mine .said")).to_have_text("Tell me")
-    # While the model writes the page refreshes itself.
+    # While the model writes the page refreshes itself, which would lose what is typed meanwhile.
+    await expect(page.locator(BOX)).to_be_hidden()
+    await expect(page.locator(".dock .aside")).to_be_visible()
     async with page.expect_event("load"):
         going.set()
     await expect(page.locator(".answer")).to_have_text("The first half, the second half.")
@@ -52,8 +54,6 @@ async def test_a_message_is_sent_and_its_answer_read(plain: Stage) -> None:
     await page.fill(BOX, "Go on")
     await page.click(".send")
     await expect(page.locator(".mine")).to_have_count(2)
-    async with page.expect_event("load"):
-        pass
     await expect(page.locator(".answer").last).to_have_text("And more.")
     # The end of the conversation is what a person sees first, also in a long one.
     await expect(page.locator(".foot").last).to_be_in_viewport()
@@ -79,15 +79,8 @@ async def test_a_call_is_allowed_once(plain: Stage, tmp_path: Path) -> None:
     chat = await plain.asked("Write")
     page = await open_plain(plain, f"/chats/{chat}")
     await page.get_by_role("button", name="Allow once").click()
-    await wait_for_requests(plain, 2)
-    assert [path.read_text() for path in tmp_path.rglob("note.txt")] == ["hello"]
-
-
-async def wait_for_requests(stage: Stage, count: int) -> None:
-    async with asyncio.timeout(10):
-        while len(stage.model.requests) < count:
-            stage.model.asked.clear()
-            await stage.model.asked.wait()
+    await plain.model_asked(2)
+    assert written(tmp_path, "note.txt") == ["hello"]
 
 
 async def test_a_tool_is_allowed_for_the_chat(plain: Stage) -> None:
@@ -96,7 +89,7 @@ async def test_a_tool_is_allowed_for_the_chat(plain: Stage) -> None:
     chat = await plain.asked("Write")
     page = await open_plain(plain, f"/chats/{chat}")
     await page.get_by_role("button", name="Allow in this chat").click()
-    await wait_for_requests(plain, 3)
+    await plain.model_asked(3)
     await page.goto(f"{plain.server.address}/chats/{chat}")
     await expect(page.locator(".call")).to_have_count(2)
     await expect(page.locator(".ask-card")).to_have_count(0)
@@ -109,11 +102,11 @@ async def test_a_call_is_denied_with_a_reason(plain: Stage, tmp_path: Path) -> N
     await page.click("summary:has-text('Deny…')")
     await page.fill("[name=reason]", "Not on a Sunday")
     await page.get_by_role("button", name="Deny", exact=True).click()
-    await wait_for_requests(plain, 2)
+    await plain.model_asked(2)
     told = await result(plain)
     assert told.is_error
     assert "Not on a Sunday" in told.text
-    assert list(tmp_path.rglob("note.txt")) == []
+    assert written(tmp_path, "note.txt") == []
 
 
 async def test_arguments_are_edited_and_wrong_ones_refused(plain: Stage, tmp_path: Path) -> None:
@@ -121,21 +114,21 @@ async def test_arguments_are_edited_and_wrong_ones_refused(plain: Stage, tmp_pat
     plain.play(calls(WRITE), says("written"))
     chat = await plain.asked("Write")
     page = await open_plain(plain, f"/chats/{chat}")
-    for wrong, words in (("{", "no JSON"), ('{"path": 1}', "path")):
+    for wrong, words in (("{", "not JSON"), ('{"path": {}, "content": ""}', "path")):
         await page.click("summary:has-text('Edit…')")
         await page.fill("[name=arguments]", wrong)
         await page.get_by_role("button", name="Allow with these arguments").click()
         await expect(page.locator("h1")).to_contain_text(words)
         await expect(page.locator("body")).to_contain_text("still open")
-        # What was typed is not lost.
-        await expect(page.locator("[name=arguments]")).to_have_value(wrong)
+        # What was typed is not lost, and can be put right where it is.
+        await expect(page.locator("#typed")).to_have_value(wrong)
         await page.get_by_role("link", name="Back").click()
         await expect(page.locator(".ask-card")).to_be_visible()
-    await page.click("summary:has-text('Edit…')")
-    await page.fill("[name=arguments]", '{"path": "other.txt", "content": "edited"}')
-    await page.get_by_role("button", name="Allow with these arguments").click()
-    await wait_for_requests(plain, 2)
-    assert [path.read_text() for path in tmp_path.rglob("other.txt")] == ["edited"]
+    await page.go_back()
+    await page.fill("#typed", '{"path": "other.txt", "content": "edited"}')
+    await page.get_by_role("button", name="Send once more").click()
+    await plain.model_asked(2)
+    assert written(tmp_path, "other.txt") == ["edited"]
 
 
 async def test_a_waiting_message_is_taken_back_into_the_box(plain: Stage) -> None:
@@ -188,5 +181,5 @@ async def test_a_failed_answer_is_tried_again(plain: Stage) -> None:
     page = await open_plain(plain, f"/chats/{chat}")
     await expect(page.locator(".failure")).to_contain_text("The model is overloaded.")
     await page.get_by_role("button", name="Try again").click()
-    await wait_for_requests(plain, 2)
+    await plain.model_asked(2)
     await expect(page.locator(".failure")).to_have_count(0)

@@ -40,12 +40,12 @@ _ANSWERS = f"""(articles, reference) => {{
   return {{ shown: normalised(whole), wanted: normalised(wanted) }};
 }}"""
 
-_WATCH = r"""
+WATCH = r"""
 window.broken = [];
 window.most = 0;
 const look = () => {
   const shown = [...document.querySelectorAll(".answer")].map((each) => each.textContent).join("\n");
-  const numbers = [...shown.matchAll(/\bw(\d+)/g)].map((each) => Number(each[1]));
+  const numbers = [...shown.matchAll(/w(\d+)/g)].map((each) => Number(each[1]));
   const wrong = numbers.findIndex((number, place) => number !== place);
   // The last word may be on its way.
   if (wrong >= 0 && wrong < numbers.length - 1) window.broken.push([wrong, numbers.slice(wrong, wrong + 4)]);
@@ -62,11 +62,6 @@ document.addEventListener("DOMContentLoaded", () => {
 """Notes in the page itself every state of the answer that is no beginning of the known one."""
 
 _WORD = re.compile(r"w(\d+)")
-
-
-async def watch(page: Page) -> None:
-    """From the next navigation on the page notes what is wrong with any state of its answer."""
-    await page.add_init_script(_WATCH)
 
 
 async def is_sound(page: Page) -> None:
@@ -112,6 +107,12 @@ async def is_reference(page: Page, text: str) -> None:
     shown, wanted = result["shown"], result["wanted"]
     if shown != wanted:
         raise AssertionError(_difference(shown, wanted))
+
+
+async def is_reference_soon(page: Page, text: str) -> None:
+    """The same, once the answer is finished."""
+    await until_done(page)
+    await is_reference(page, text)
 
 
 async def is_tidy(page: Page) -> None:

@@ -27,10 +27,11 @@ async def test_an_answer_refreshed_at_random_moments_ends_as_the_reference(
     chance = random.Random(size)
     valve = Valve()
     answer = KnownAnswer(pieces(mix(size), seed=size), valve=valve)
-    stage.model.replies["refresh me"] = [answer]
+    prompt = f"refresh me {size}"
+    stage.model.replies[prompt] = [answer]
+    await stage.context.add_init_script(shown.WATCH)
     page = await stage.open(await stage.new_chat())
-    await shown.watch(page)
-    await page.get_by_label("Message", exact=True).fill("refresh me")
+    await page.get_by_label("Message", exact=True).fill(prompt)
     await page.keyboard.press("Enter")
     at = 0
     for count in range(refreshes):
@@ -40,6 +41,7 @@ async def test_an_answer_refreshed_at_random_moments_ends_as_the_reference(
         await valve.allow(at)
         if count % 3 == 2:
             await valve.passed(at)
+        await shown.is_sound(page)
         await page.reload(wait_until=chance.choice(["commit", "domcontentloaded", "load"]))
         if count % 3 == 2:
             # Nothing more is under way, so all that was sent has to be here.
@@ -53,7 +55,7 @@ async def test_an_answer_refreshed_at_random_moments_ends_as_the_reference(
     await shown.is_sound(page)
     await shown.is_tidy(page)
     assert await shown.kinds(page) == ["mine", "answer", "foot"]
-    assert stage.model.asked("refresh me") == 1
+    assert stage.model.asked(prompt) == 1
 
 
 async def test_what_the_model_sent_before_a_pause_is_shown_during_the_pause(stage: Stage) -> None:
@@ -97,7 +99,7 @@ async def test_the_back_button_leads_to_the_whole_answer(stage: Stage, cached: b
     valve = Valve()
     answer = KnownAnswer(pieces(mix(3_000), seed=4), valve=valve)
     chat, other = await stage.new_chat(), await stage.new_chat()
-    await stage.send(chat, "back and forth", answer)
+    await stage.send(chat, f"back and forth {cached}", answer)
     async with launched(without=["--disable-back-forward-cache"] if cached else ()) as browser:
         context = await browser.new_context()
         context.set_default_timeout(10_000)

@@ -11,6 +11,7 @@ from tests.support.asking import Gathered, asked, gather
 from web.harness.providers import make_provider
 from web.harness.providers.demo.arguments import arguments_of, raw_arguments
 from web.harness.providers.demo.provider import DemoProvider
+from web.harness.providers.demo.texts import long_text
 from web.harness.values.errors import ProviderError
 from web.harness.values.messages import (
     Message,
@@ -278,6 +279,16 @@ async def test_a_long_answer_has_the_length_that_was_asked_for(text: str) -> Non
     assert body == (await say("long 2000")).text.partition("\n\n")[2]
     for piece in ("## ", "\n- ", "\n| ", "```python", "$", "]("):
         assert piece in body
+
+
+@pytest.mark.parametrize("words", [1, 7, 64, 100, 250, 333, 600, 2001])
+def test_a_long_answer_ends_with_nothing_open(words: int) -> None:
+    text = long_text(words)
+    assert len(text.split()) == words
+    assert text.endswith(".\n")
+    for mark in ("**", "`", "```", "$"):
+        assert text.count(mark) % 2 == 0, mark
+    assert not set(text.rstrip().rpartition("\n\n")[2]) & set("*`$|#")
 
 
 @pytest.mark.parametrize(

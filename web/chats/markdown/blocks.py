@@ -1,9 +1,10 @@
 """What a growing markdown text is split into.
 
-A text becomes a list of top-level blocks, keyed "0", "1", ... in the order of the text. A block that
-is long and still grows is *cut*: it becomes a *shell*, an element with an empty slot, and its content
-follows as child blocks, keyed "3-0", "3-1", ... and appended to the slot in that order. Every block
-is one element of the page. `web.ui.markdown.render_block` gives its tag, classes and inner HTML.
+A text becomes a list of top-level blocks, keyed "0", "1", ... in the order of the text. A block
+that is long and still grows is *cut*: it becomes a *shell*, an element with an empty slot, and its
+content follows as child blocks, keyed "3-0", "3-1", ... and appended to the slot in that order.
+Every block is one element of the page. `web.ui.markdown.render_block` gives its tag, classes and
+HTML. A table is always cut; the rows of one group are one `<tbody>`.
 
 ======== ============ ======================== ============================================
 level    kind         element                  source

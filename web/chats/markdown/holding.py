@@ -41,11 +41,11 @@ def shown(text: str, header: bool = True) -> int:
     above = text.rfind("\n", 0, max(begin - 1, 0)) + 1
     if not header:
         return end
-    if _HEADER.match(text, begin):
-        return min(end, _header(text, begin, above))
     if above < begin and _HEADER.match(text, above) and _ROW.match(text, begin):
         before = text.rfind("\n", 0, max(above - 1, 0)) + 1
         return min(end, _header(text, above, before))
+    if _HEADER.match(text, begin):
+        return min(end, _header(text, begin, above))
     return end
 
 

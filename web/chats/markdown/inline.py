@@ -19,23 +19,26 @@ _WEIGHT = 16
 _SPECIAL = re.compile(r"[`*_~\[\]<$\\]|://")
 _COUNTED = re.compile(r"[`*_~\[\]<$\\&@:!/]")
 _CUT = re.compile(
-    r"(?<=[^\s\\])[ \n](?=\S)|(?<=[\u3001\u3002\uff0c\uff01\uff1a\uff1b\uff1f])(?=[\u3040-\u30ff\u4e00-\u9fff])"
+    r"(?<=[^\s\\])[ \n](?=\S)"
+    r"|(?<=[\u3001\u3002\uff0c\uff01\uff1a\uff1b\uff1f])(?=[\u3040-\u30ff\u4e00-\u9fff])"
 )
 _BACKTICKS = re.compile(r"`+")
 _ANGLE = re.compile(
-    r"<(?:br[ \t]?/?>|[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^<>\x00-\x20]*>|[^<>\x00-\x20@]+@[^<>\x00-\x20]*>)",
+    r"<(?:br[ \t]?/?>|[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^<>\x00-\x20]*>"
+    r"|[^<>\x00-\x20@]+@[^<>\x00-\x20]*>)",
     re.IGNORECASE,
 )
 _OPEN_ANGLE = re.compile(r"<(?:[^<>\x00-\x20]*|br[ \t]?/?)\Z", re.IGNORECASE)
 _LINK_TAIL = re.compile(
-    r"\([ \t\n]*(?:<[^<>\n\\]*>|[^\s<>()\\]*)(?:[ \t\n]+(?:\"[^\"\\]*\"|'[^'\\]*'))?[ \t\n]*\)"
+    r"\([ \t\n]*(?:<[^<>()\n\\]*>|[^\s<>()\\]*)"
+    r"(?:[ \t\n]+(?:\"[^\"()\\]*\"|'[^'()\\]*'))?[ \t\n]*\)"
 )
 _NO_LINK_TAIL = re.compile(r"\([ \t\n]*[^\s<>()\\\"']+[ \t\n]+[^\s()\"']")
 _URL_REST = re.compile(r"[*)\].,;:!?\"']+\Z")
 _ODD_URL = re.compile(r"[*~`\[\]$\\<]|_(?![A-Za-z0-9])|(?<![A-Za-z0-9])_")
 _SPACE = re.compile(r"\s")
 _STUCK = ("", 0)
-_SURELY_LIGHT = HEAVIEST // (1 + _WEIGHT)
+_SURELY_LIGHT = HEAVIEST // (1 + 3 * _WEIGHT)
 
 DOLLAR = re.compile(r"\$(?![\s$])((?:[^$\\\n]|\\[^\n]){1,300})(?<!\s)\$(?![\d$])")
 DOLLARS = re.compile(r"\$\$(?!\$)((?:[^$\\]|\\[\s\S]|\$(?!\$)){1,2000})\$\$")
@@ -47,9 +50,11 @@ _OPEN_DOLLAR = re.compile(r"\$(?:(?![\s$])(?:[^$\\\n]|\\[^\n]){0,300}\\?\$?)?\Z"
 
 def too_heavy(segment: str) -> bool:
     """Whether this segment was cut only because nothing in it closed."""
-    if len(segment) * (1 + _WEIGHT) <= HEAVIEST:
+    if len(segment) <= _SURELY_LIGHT:
         return False
-    return len(segment) + _WEIGHT * len(_COUNTED.findall(segment)) > HEAVIEST
+    # A bracket counts three times: the parser looks for its end again and again.
+    specials = len(_COUNTED.findall(segment)) + 2 * segment.count("[")
+    return len(segment) + _WEIGHT * specials > HEAVIEST
 
 
 def math_at(text: str, at: int, end: int) -> tuple[str, bool, int] | None:
@@ -72,7 +77,8 @@ def math_at(text: str, at: int, end: int) -> tuple[str, bool, int] | None:
 class InlineScanner:
     """Finds the cuts of a text that grows at its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, shortest: int = SHORTEST) -> None:
+        self._shortest = shortest
         self.cuts: list[int] = []
         self._start = 0
         self._position = 0
@@ -96,12 +102,12 @@ class InlineScanner:
             self._cut(border)
 
     def _advance(self, text: str, end: int) -> bool:
-        """Go on up to `end`, as if the text ended there, or to the next cut: True if there is one."""
-        while True:
+        """Go on to `end`, as if the text ended there, or to the next cut: True if there is one."""
+        while self._position < end:
             found = _SPECIAL.search(text, self._position, end)
-            stop = found.start() if found else end
+            stop = found.start() if found else end - _begun(text, end)
             if not self._open:
-                begin = max(self._start + SHORTEST, self._position - 1)
+                begin = max(self._start + self._shortest, self._position - 1)
                 cut = _CUT.search(text, begin, min(stop + 1, end)) if begin < stop else None
                 if cut is not None and cut.start() < stop:
                     self._cut(cut.start())
@@ -111,6 +117,7 @@ class InlineScanner:
             if position is None:
                 return False
             self._position = position
+        return False
 
     def _border(self, text: str) -> int:
         """Where the text since the last cut becomes too heavy, if it went on with plain letters."""
@@ -119,7 +126,7 @@ class InlineScanner:
             found = _COUNTED.search(text, self._weighed, max(border, self._weighed))
             if found is None:
                 return max(border, self._weighed)
-            self._specials += 1
+            self._specials += 3 if found.group() == "[" else 1
             self._weighed = found.end()
 
     def _cut(self, place: int) -> None:
@@ -206,13 +213,16 @@ class InlineScanner:
         _, begin = self._open.pop()
         if text[at + 1] != "(":
             return at + 1
+        if _NO_LINK_TAIL.match(text, at + 1, end):
+            return at + 1
+        if text.find(")", at + 1, end) == -1:
+            self._open.append(("[", begin))
+            return None
         tail = _LINK_TAIL.match(text, at + 1, end)
         if tail:
             odd = re.search(r"[*_~`$]", tail.group())
             nested = "[" in text[begin + 1 : at]
             return self._stuck(tail.end()) if odd and nested else tail.end()
-        if _NO_LINK_TAIL.match(text, at + 1, end):
-            return at + 1
         return self._stuck(at + 1)
 
     def _delimiter(self, text: str, at: int, end: int) -> int | None:
@@ -239,6 +249,11 @@ class InlineScanner:
     def _stuck(self, place: int) -> int:
         self._open.append(_STUCK)
         return place
+
+
+def _begun(text: str, end: int) -> int:
+    """How much of the mark of an address has been seen at the end."""
+    return 2 if text.endswith(":/", 0, end) else 1 if text.endswith(":", 0, end) else 0
 
 
 def _flanks(text: str, at: int, stop: int) -> tuple[bool, bool]:

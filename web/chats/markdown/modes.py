@@ -19,10 +19,10 @@ from .parser import Definitions
 class Step:
     """What looking at a text brought.
 
-    `closed`: blocks that are final. `live`: blocks that still grow. `used`: how much of the text is
-    final. `then`: the mode for the rest, None to stay. `found`: definitions that are final, `local`:
-    those that are not. `gone`: keys of final children that are withdrawn after all. `again`: the
-    shell of what is closed has changed.
+    `closed`: blocks that are final. `live`: blocks that still grow. `used`: how much of the text
+    is final. `then`: the mode for the rest, None to stay. `found`: definitions that are final,
+    `local`: those that are not. `gone`: keys of final children that are withdrawn after all.
+    `again`: the shell of what is closed has changed.
     """
 
     closed: list[Block] = field(default_factory=list)
@@ -80,7 +80,7 @@ def child(number: int, index: int) -> str:
 
 
 def preview(after: AfterBlock, number: int, text: str, end: int) -> list[Block]:
-    """What the unfinished line after a cut block shows, though it may still belong to that block."""
+    """What the unfinished line after a cut block shows, though it may yet belong to that block."""
     if end >= len(text):
         return []
     return after(number).advance(text[end:], {}, False).live

@@ -14,7 +14,15 @@ from functools import lru_cache
 from typing import Any
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, blockquote, fence, heading, hr, list_block
+from markdown_it.rules_block import (
+    StateBlock,
+    blockquote,
+    fence,
+    heading,
+    hr,
+    list_block,
+    reference,
+)
 from markdown_it.rules_block.table import table
 from markdown_it.token import Token
 
@@ -26,8 +34,10 @@ Definitions = Mapping[str, tuple[str, str]]
 LISTS = ("bullet_list_open", "ordered_list_open")
 _PIPE = re.compile(r"(?<!\\)\|")
 _ENDS_BLANK = re.compile(r"(?:^|\n)[ \t]*\n\Z")
-_QUOTES = re.compile(r"^[ \t]*>[> \t]*", re.MULTILINE)
+_LINE_BEGIN = re.compile(r"^[> \t]*", re.MULTILINE)
+_LINE_WEIGHT = 24
 _QUOTE_WEIGHT = 12
+_MATH_LINES = 40
 _NO_HEADER = (fence, blockquote, hr, list_block, heading)
 _MATH_CLOSER = {"$$": "$$", "\\[": "\\]"}
 
@@ -183,17 +193,17 @@ def _crossed(unit: Sequence[Token], lines: list[int], text: str, limits: Limits)
 
 
 def _heavy_from(source: str, most: int) -> int | None:
-    """Where a unit becomes too large. Marks of quotes weigh more, since each is parsed again."""
+    """Where a unit becomes too large. Lines and marks of quotes weigh more than their length."""
     source = source.rstrip()
-    if len(source) * (1 + _QUOTE_WEIGHT) <= most:
+    lines = source.count("\n") + 1
+    if len(source) + _LINE_WEIGHT * lines + _QUOTE_WEIGHT * source.count(">") <= most:
         return None
-    weight = 0
-    place = 0
-    for quotes in _QUOTES.finditer(source):
-        if weight + quotes.start() - place > most:
+    weight = place = 0
+    for begin in _LINE_BEGIN.finditer(source):
+        if weight + begin.start() - place > most:
             break
-        weight += quotes.end() - place + _QUOTE_WEIGHT * quotes.group().count(">")
-        place = quotes.end()
+        weight += begin.end() - place + _LINE_WEIGHT + _QUOTE_WEIGHT * begin.group().count(">")
+        place = begin.end()
         if weight > most:
             return place
     border = place + most - weight
@@ -242,6 +252,18 @@ def grammar(limits: Limits) -> MarkdownIt:
             return False
         return silent or table(state, start, end, False)
 
+    def limited_reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        line = state.line
+        if not reference(state, start, end, silent):
+            return False
+        stop = state.eMarks[state.line - 1]
+        if silent or _heavy_from(state.src[state.bMarks[start] : stop], limits.unit) is None:
+            return True
+        _forget(state.env, [start, state.line])
+        state.line = line
+        return False
+
+    parser.block.ruler.at("reference", limited_reference)
     parser.block.ruler.at("table", limited_table, {"alt": ["paragraph", "reference"]})
     parser.block.ruler.before(
         "fence",
@@ -252,8 +274,19 @@ def grammar(limits: Limits) -> MarkdownIt:
     return parser
 
 
+def _forget(env: Any, lines: list[int]) -> None:
+    """Take back the definition that was found on these lines."""
+    references = env["references"]
+    own = references.maps[0] if isinstance(references, ChainMap) else references
+    for label in [label for label, entry in own.items() if entry["map"] == lines]:
+        del own[label]
+    doubles = env.get("duplicate_refs", [])
+    doubles[:] = [entry for entry in doubles if entry["map"] != lines]
+
+
 def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Display math: from a line that is `$$` or `\\[` to one that ends so, or to a blank line."""
+    """Display math: from a line that is `$$` or `\\[` to one that ends so, or to a blank line,
+    or for some forty lines."""
     if state.is_code_block(start):
         return False
     opener = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]].strip()
@@ -264,7 +297,8 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     closer = _MATH_CLOSER[opener]
     line = start + 1
     closed = False
-    while line < end and not state.isEmpty(line) and state.sCount[line] >= state.blkIndent:
+    most = min(end, start + _MATH_LINES)
+    while line < most and not state.isEmpty(line) and state.sCount[line] >= state.blkIndent:
         text = state.src[state.bMarks[line] : state.eMarks[line]].rstrip()
         line += 1
         if text.endswith(closer):

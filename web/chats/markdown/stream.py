@@ -26,6 +26,7 @@ class MarkdownStream:
         self._ledger = Ledger()
         self._text: list[str] = []
         self._fed: list[str] = []
+        self._backlog = 0
         self._tail = ""
         self._shorter = Spaces(limits)
         self._return = False
@@ -45,6 +46,11 @@ class MarkdownStream:
         """Whether the next settle has work to do or changes to hand out."""
         unseen = self._fed or self._unseen or (self._finished and not self._done)
         return bool(unseen or self._ledger.queued)
+
+    @property
+    def backlog(self) -> int:
+        """Characters that no settle has looked at."""
+        return self._backlog
 
     def feed(self, text: str) -> None:
         """Append to the text. Raises ValueError after `finish`."""
@@ -76,6 +82,7 @@ class MarkdownStream:
         if text:
             text = self._shorter.feed(clean(text))
             self._fed.append(text)
+            self._backlog += len(text)
             self._text.append(text)
 
     def _next(self) -> str:
@@ -88,6 +95,7 @@ class MarkdownStream:
         if len(lines) > self._limits.lines:
             step -= len(lines[-1])
         self._fed = [text[step:]] if len(text) > step else []
+        self._backlog = len(text) - step
         return text[:step]
 
     def _advance(self, fresh: str) -> None:

@@ -119,17 +119,17 @@ class Tail:
             return line, OpenFence(number, limits, self._after, marker, len(indent), info)
         if top.type in LISTS and size > limits.cut // 8:
             return top.start, CutList(number, limits, self._after, top)
-        if top.type == "table_open" and size > limits.cut // 8:
+        if top.type == "table_open":
             rows = parsed.lines[(token.map or [0])[0] + 2]
             head = part[top.start : rows]
             if head.endswith("\n"):
                 return rows, CutTable(number, limits, self._after, head)
-        if top.type == "paragraph_open" and size > limits.cut:
-            source = top.tokens[1].content
-            if not may_define(source) and not _after_definition(top, part):
-                begin = part.index(source[0], top.start)
-                return begin, CutParagraph(number, limits, self._after)
-        return None
+        source = top.tokens[1].content if top.type == "paragraph_open" else ""
+        long = len(source) > limits.cut or source.count("\n") > 2 * limits.lines
+        if not long or may_define(source) or _after_definition(top, part):
+            return None
+        begin = part.index(source[0], top.start)
+        return begin, CutParagraph(number, limits, self._after)
 
     def _after(self, number: int) -> Mode:
         return Tail(number, self._limits)

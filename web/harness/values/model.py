@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -105,7 +106,7 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     if not raw.strip():
         return {}, None
     try:
-        value: Any = json.loads(raw, parse_constant=_refuse_constant)
+        value: Any = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         return {}, raw
     if value is None:
@@ -115,3 +116,10 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits} is too large")
+    return number

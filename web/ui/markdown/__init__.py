@@ -1,4 +1,4 @@
-"""Markdown blocks to safe HTML: `render_block` for a block of a stream, `render` for a whole text."""
+"""Markdown to safe HTML: `render_block` for a block of a stream, `render` for a whole text."""
 
 from __future__ import annotations
 

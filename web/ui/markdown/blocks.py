@@ -67,7 +67,7 @@ def render_block(block: Block, limits: Limits = DEFAULT) -> Rendered:
             return _item(block, limits)
         case "rows":
             starts = _cell_starts(block.head, limits)
-            rows = (_row(line, starts, references) for line in source.rstrip("\n").split("\n"))
+            rows = (row_html(line, starts, references) for line in source.rstrip("\n").split("\n"))
             return Rendered("tbody", "", "".join(rows))
         case "paragraphs":
             return Rendered("div", "md", f"<{block.info}{_SLOT}>", f"</{block.info}>")
@@ -135,7 +135,8 @@ def _cell_starts(head: str, limits: Limits) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=2048)
-def _row(line: str, starts: tuple[str, ...], references: tuple[Reference, ...]) -> str:
+def row_html(line: str, starts: tuple[str, ...], references: tuple[Reference, ...]) -> str:
+    """One row of a table's body."""
     filled = zip_longest(starts, cells(line)[: len(starts)], fillvalue="")
     return "<tr>" + "".join(f"{s}{inline_html(c, references)}</td>" for s, c in filled) + "</tr>"
 
@@ -148,7 +149,11 @@ def _item(block: Block, limits: Limits) -> Rendered:
         return Rendered("li", "", f"<p>{text}</p>" if block.loose else text)
     tokens = _tokens(block.head + block.source, limits)
     begins = [i for i, token in enumerate(tokens) if token.level == 1 and token.nesting == 1]
-    end = next(i for i in range(begins[1] + 1, len(tokens)) if tokens[i].level == 1 and tokens[i].nesting == -1)
+    end = next(
+        i
+        for i in range(begins[1] + 1, len(tokens))
+        if tokens[i].level == 1 and tokens[i].nesting == -1
+    )
     for token in tokens[begins[1] : end]:
         if token.level == 2 and token.type in ("paragraph_open", "paragraph_close"):
             token.hidden = not block.loose

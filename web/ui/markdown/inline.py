@@ -47,9 +47,7 @@ def inline_html(content: str, references: tuple[Reference, ...]) -> str:
     return pieces_html(content, scanner.cuts, references)
 
 
-def pieces_html(
-    content: str, cuts: Sequence[int], references: tuple[Reference, ...]
-) -> str:
+def pieces_html(content: str, cuts: Sequence[int], references: tuple[Reference, ...]) -> str:
     """As `inline_html`, where it is known how to cut."""
     if not cuts:
         return segment_html(content, references if "[" in content else ())
@@ -111,12 +109,16 @@ def _image(token: Token, linked: bool) -> str:
 def _plain(tokens: Sequence[Token]) -> str:
     """The text of tokens without their markup."""
     return "".join(
-        _plain(token.children) if token.children else "\n" if token.type.endswith("break") else token.content
+        _plain(token.children)
+        if token.children
+        else "\n"
+        if token.type.endswith("break")
+        else token.content
         for token in tokens
     )
 
 
-class _Addresses(LinkifyIt):
+class _Addresses(LinkifyIt):  # type: ignore[misc]
     """Addresses in plain text: those with a scheme, www. and mail; not every word with a dot."""
 
     def pretest(self, text: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from html import escape
 
-_WEB = re.compile(r"https?://[^\s/?#\\<>\"'`\x00-\x20\x7f][^\s\\<>\"'`\x00-\x20\x7f]*\Z", re.IGNORECASE)
+_WEB = re.compile(
+    r"https?://[^\s/?#\\<>\"'`\x00-\x20\x7f][^\s\\<>\"'`\x00-\x20\x7f]*\Z", re.IGNORECASE
+)
 _MAIL = re.compile(r"mailto:[^\s\\<>\"'`\x00-\x20\x7f]+\Z", re.IGNORECASE)
 _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
 

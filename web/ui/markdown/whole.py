@@ -45,9 +45,7 @@ def render(text: str, limits: Limits = DEFAULT) -> str:
     return "".join(html)
 
 
-def _references(
-    tokens: list[Token], known: dict[str, tuple[str, str]]
-) -> tuple[Reference, ...]:
+def _references(tokens: list[Token], known: dict[str, tuple[str, str]]) -> tuple[Reference, ...]:
     if not known:
         return ()
     labels = [label for token in tokens for label in mentions(token.content)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from web.harness.providers.demo.matching import example_call
@@ -79,6 +80,8 @@ _SENTENCES = (
     "Nothing in it means anything beyond that, although it reads as if it might.",
 )
 
+_MARKS = re.compile(r"[*`_]")
+
 _FIGURES = (
     "- one item\n- another item with `code`\n- a last item\n\n",
     "| Part | Words | Share |\n|:-----|------:|------:|\n| first | 120 | 40 % |\n"
@@ -94,16 +97,25 @@ _FIGURES = (
 def long_text(words: int) -> str:
     """Markdown of exactly `words` words (pieces between white space), the same each time."""
     pieces: list[str] = []
-    count = section = 0
-    while count < words:
-        section += 1
+    left = words
+    for section in itertools.count(1):
         block = f"## Section {section}\n\n{_paragraph(section)}{_figure(section)}"
+        size = len(block.split())
+        if size > left:
+            break
         pieces.append(block)
-        count += len(block.split())
-    text = "".join(pieces)
-    # Cut after the last word that is wanted; the block that it stands in stays open.
-    ends = [match.end() for match in re.finditer(r"\S+", text)]
-    return text[: ends[words - 1]] + "\n" if words else ""
+        left -= size
+    # The rest has no marks that a cut could leave open.
+    return "".join(pieces) + _plain(left)
+
+
+def _plain(words: int) -> str:
+    """Sentences without markdown, the last one cut after so many words."""
+    if not words:
+        return ""
+    text = " ".join(sentence for sentence in _SENTENCES if not _MARKS.search(sentence))
+    chosen = list(itertools.islice(itertools.cycle(text.split()), words))
+    return " ".join(chosen).rstrip(".,:") + ".\n"
 
 
 def _paragraph(section: int) -> str:

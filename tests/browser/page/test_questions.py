@@ -1,0 +1,251 @@
+"""The card of a call that asks: what it shows, each way to answer it, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.page.stage import STATUS, Stage, shows, written
+from tests.support.scripted_provider import calls, says
+from web.harness.values.messages import ToolResultBlock
+
+if TYPE_CHECKING:
+    from playwright.async_api import Locator, Page
+
+pytestmark = pytest.mark.anyio
+
+
+def write(path: str = "note.txt", content: str = "hello\n") -> tuple[str, dict[str, str]]:
+    return ("write_file", {"path": path, "content": content})
+
+
+def card(page: Page, path: str = "") -> Locator:
+    return page.locator(".ask-card", has_text=path)
+
+
+async def open_way(card: Locator, words: str) -> None:
+    await card.locator("summary", has_text=words).click()
+
+
+async def test_a_new_file_shows_tool_arguments_and_what_is_written(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.play(calls(write(content="one\ntwo\n"), text="I write it."), says("Done so."))
+    chat = await stage.asked("Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    await expect(card(page).get_by_role("heading")).to_have_text(
+        "Allow write_file to write note.txt?"
+    )
+    await expect(card(page)).to_contain_text("New file")
+    await expect(card(page).locator(".diff .add")).to_have_text(["added: one", "added: two"])
+    await open_way(card(page), "Arguments")
+    await expect(card(page).locator(".values dt")).to_have_text(["path", "content"])
+    await expect(page.locator(STATUS)).to_contain_text("Needs your answer: write_file")
+    await expect(page).to_have_title("Needs you: Write a note · harness-web")
+    assert written(tmp_path, "note.txt") == []
+    await card(page).get_by_role("button", name="Allow once").click()
+    await expect(card(page)).to_have_count(0)
+    await expect(page.locator(".answer").last).to_have_text("Done so.")
+    assert written(tmp_path, "note.txt") == ["one\ntwo\n"]
+
+
+async def test_a_changed_file_shows_its_difference(stage: Stage, tmp_path: Path) -> None:
+    stage.play(
+        calls(write(content="one\ntwo\nthree\n")),
+        calls(write(content="one\n2\nthree\n")),
+        says("changed"),
+    )
+    chat = await stage.asked("Write, then change")
+    page = await stage.open(f"/chats/{chat}")
+    await card(page).get_by_role("button", name="Allow once").click()
+    # Allowed once: the second call asks again, with what it would change.
+    lines = card(page).locator(".diff > div")
+    await expect(lines).to_have_text(["one", "removed: two", "added: 2", "three"])
+    await expect(card(page).locator(".diff .cut")).to_have_count(1)
+    await card(page).get_by_role("button", name="Allow once").click()
+    await shows(page, "idle")
+    assert written(tmp_path, "note.txt") == ["one\n2\nthree\n"]
+
+
+async def test_allowed_for_this_chat_asks_no_second_time(stage: Stage, tmp_path: Path) -> None:
+    stage.play(calls(write()), calls(write("two.txt")), says("both"))
+    chat = await stage.asked("Write two")
+    page = await stage.open(f"/chats/{chat}")
+    await card(page).get_by_role("button", name="Allow in this chat").click()
+    await expect(page.locator(".answer").last).to_have_text("both")
+    assert written(tmp_path, "two.txt") == ["hello\n"]
+    # Another turn of the chat does not ask either, but another chat does.
+    stage.play(calls(write("three.txt")), says("three"))
+    await stage.server.send(chat, "Write a third")
+    await expect(page.locator(".answer").last).to_have_text("three")
+    stage.play(calls(write("four.txt")))
+    other = await stage.asked("Write a fourth")
+    await page.goto(f"{stage.server.address}/chats/{other}")
+    await expect(card(page, "four.txt")).to_be_visible()
+
+
+async def test_the_model_gets_the_reason_of_a_denial(stage: Stage, tmp_path: Path) -> None:
+    stage.play(calls(write()), says("I understand."))
+    chat = await stage.asked("Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    await open_way(card(page), "Deny…")
+    await card(page).get_by_label("Reason").fill('Because of "<b>quotes</b>" & more')
+    await card(page).get_by_role("button", name="Deny", exact=True).click()
+    await expect(page.locator(".answer").last).to_have_text("I understand.")
+    told = stage.model.requests[-1].messages[-1].content[0]
+    assert isinstance(told, ToolResultBlock)
+    assert told.is_error
+    assert 'Because of "<b>quotes</b>" & more' in told.text
+    await expect(page.locator(".call summary")).to_contain_text("denied")
+    assert written(tmp_path, "note.txt") == []
+
+
+@pytest.mark.parametrize(
+    ("edited", "words"),
+    [
+        ('{"path": "a.txt"', "not JSON"),
+        ('["a.txt"]', "one JSON object"),
+        ('{"path": "a.txt"}', "content"),
+        ('{"path": {}, "content": "x"}', "path"),
+        ('{"path": "../../a.txt", "content": "x"}', "path"),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_refused_in_the_card(
+    stage: Stage, tmp_path: Path, edited: str, words: str
+) -> None:
+    stage.allow_refusals()
+    stage.play(calls(write()), says("written"))
+    chat = await stage.asked("Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    await open_way(card(page), "Edit…")
+    field = card(page).get_by_label("Arguments, as JSON")
+    await field.fill(edited)
+    await card(page).get_by_role("button", name="Allow with these").click()
+    await expect(card(page).get_by_role("alert")).to_contain_text(words)
+    await expect(card(page).get_by_role("alert")).to_be_visible()
+    # The question stays open, and so does what was typed: it is put right and sent.
+    await expect(field).to_have_value(edited)
+    await field.fill('{"path": "right.txt", "content": "edited"}')
+    await card(page).get_by_role("button", name="Allow with these").click()
+    await expect(page.locator(".answer").last).to_have_text("written")
+    assert written(tmp_path, "right.txt") == ["edited"]
+    assert written(tmp_path, "note.txt") == []
+    await page.click(".call summary")
+    await expect(page.locator(".call-body")).to_contain_text(
+        "The arguments are the ones you edited"
+    )
+
+
+async def test_several_questions_are_answered_in_any_order(stage: Stage, tmp_path: Path) -> None:
+    stage.play(calls(write("a.txt"), write("b.txt"), write("c.txt")), says("All answered."))
+    chat = await stage.asked("Write three")
+    page = await stage.open(f"/chats/{chat}")
+    await expect(page.locator(".ask-card")).to_have_count(3)
+    await card(page, "b.txt").get_by_role("button", name="Allow once").click()
+    await expect(page.locator(".ask-card")).to_have_count(2)
+    await shows(page, "asking")
+    await page.reload()
+    await expect(page.locator(".ask-card")).to_have_count(2)
+    await open_way(card(page, "c.txt"), "Deny…")
+    await card(page, "c.txt").get_by_role("button", name="Deny", exact=True).click()
+    await expect(page.locator(".ask-card")).to_have_count(1)
+    await card(page, "a.txt").get_by_role("button", name="Allow once").click()
+    await expect(page.locator(".answer").last).to_have_text("All answered.")
+    assert (written(tmp_path, "a.txt"), written(tmp_path, "b.txt")) == (["hello\n"], ["hello\n"])
+    assert written(tmp_path, "c.txt") == []
+    blocks = stage.model.requests[-1].messages[-1].content
+    assert [block.is_error for block in blocks if isinstance(block, ToolResultBlock)] == [
+        False,
+        False,
+        True,
+    ]
+
+
+async def test_a_question_is_the_same_after_a_refresh_and_in_every_tab(stage: Stage) -> None:
+    stage.play(calls(write()), says("written"))
+    chat = await stage.asked("Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    html = await card(page).evaluate("(card) => card.outerHTML")
+    other = await stage.open(f"/chats/{chat}", live=False)
+    assert await card(other).evaluate("(card) => card.outerHTML") == html
+    await page.reload()
+    assert await card(page).evaluate("(card) => card.outerHTML") == html
+    await card(other).get_by_role("button", name="Allow once").click()
+    for tab in (page, other):
+        await expect(card(tab)).to_have_count(0)
+        await expect(tab.locator(".answer").last).to_have_text("written")
+
+
+async def test_late_and_double_answers_are_refused_with_words(stage: Stage, tmp_path: Path) -> None:
+    stage.allow_refusals()
+    stage.play(calls(write("a.txt"), write("b.txt")), says("ended"))
+    chat = await stage.asked("Write two")
+    page = await stage.open(f"/chats/{chat}")
+    first = await card(page, "a.txt").locator("form").first.get_attribute("action")
+    second = await card(page, "b.txt").locator("form").first.get_attribute("action")
+
+    async def post(action: str | None) -> str:
+        """Posts the form of a stale page once more, as its script would."""
+        return str(
+            await page.evaluate(
+                """async (action) => {
+                  const body = new URLSearchParams({decision: "allow"});
+                  const headers = {"HX-Request": "true"};
+                  const answer = await fetch(action, {method: "POST", body, headers});
+                  return `${answer.status} ${await answer.text()}`;
+                }""",
+                action,
+            )
+        )
+
+    await open_way(card(page, "a.txt"), "Deny…")
+    await card(page, "a.txt").get_by_role("button", name="Deny", exact=True).click()
+    await expect(card(page, "a.txt")).to_have_count(0)
+    double = await post(first)
+    assert double.startswith("409 ")
+    assert "answered already" in double
+    unknown = await post(f"/chats/{chat}/approvals/call-0123")
+    assert unknown.startswith("409 ")
+    await card(page, "b.txt").get_by_role("button", name="Allow once").click()
+    await expect(page.locator(".answer").last).to_have_text("ended")
+    late = await post(second)
+    assert late.startswith("409 ")
+    assert "The run that asked this has ended." in late
+    assert written(tmp_path, "a.txt") == []
+
+
+async def test_a_page_that_was_cut_off_says_that_somebody_answered(stage: Stage) -> None:
+    stage.complaints.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch|ERR_FAILED")
+    stage.allow_refusals()
+    stage.play(calls(write()), [asyncio.Event(), *says("never")])
+    chat = await stage.asked("Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    # Its stream is dead, so the card is still there when another tab has answered.
+    await page.route("**/stream?*", lambda route: route.abort())
+    await page.route("**/changes?*", lambda route: route.abort())
+    await page.reload()
+    key = await card(page).locator("form").first.get_attribute("action")
+    assert key is not None
+    run = (await stage.server.chat(chat))["active_run"]
+    answer = await stage.server.client.post(
+        f"/api/runs/{run}/approvals/{key.rpartition('/')[2]}", json={"decision": "allow"}
+    )
+    assert answer.is_success
+    await card(page).get_by_role("button", name="Allow once").click()
+    await expect(card(page).get_by_role("alert")).to_contain_text("answered already")
+
+
+async def test_stopping_ends_a_question(stage: Stage, tmp_path: Path) -> None:
+    stage.play(calls(write()), says("never"))
+    chat = await stage.asked("Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    await expect(card(page)).to_be_visible()
+    await page.click("[data-stop]")
+    await expect(card(page)).to_have_count(0)
+    await expect(page.locator(".call summary")).to_contain_text("stopped")
+    await shows(page, "idle")
+    assert written(tmp_path, "note.txt") == []

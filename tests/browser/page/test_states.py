@@ -1,0 +1,54 @@
+"""Each state of the page: axe finds nothing serious, and a picture of it goes to test-results/."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+
+from tests.browser.page.stage import Stage, picture
+from tests.browser.page.states import STATES, shown
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+pytestmark = pytest.mark.anyio
+
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+# A state that only one width has keeps to it.
+SIZES = {"setup": {"wide": {"width": 1000, "height": 900}}, "side_bar": {"narrow": NARROW}}
+Scheme = Literal["light", "dark"]
+
+
+async def serious(page: Page) -> list[str]:
+    """What axe calls serious or critical, with the elements it is about."""
+    found: list[dict[str, Any]] = (await Axe().run(page)).response["violations"]
+    return [
+        f"{each['id']}: {[node['html'][:200] for node in each['nodes']]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+async def look(stage: Stage, name: str, views: tuple[tuple[str, Scheme], ...]) -> None:
+    page = await shown(stage, name)
+    sizes = SIZES.get(name, {"wide": WIDE, "narrow": NARROW})
+    for width, scheme in views:
+        if width not in sizes:
+            continue
+        await page.set_viewport_size(sizes[width])  # type: ignore[arg-type]
+        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        await picture(page, f"{name}-{width}-{scheme}")
+        assert await serious(page) == [], f"{name}, {width}, {scheme}"
+
+
+@pytest.mark.parametrize("name", STATES)
+async def test_a_state_is_open_to_everybody(stage: Stage, name: str) -> None:
+    await look(stage, name, (("wide", "light"), ("narrow", "dark")))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", STATES)
+async def test_a_state_is_open_to_everybody_in_the_other_colours(stage: Stage, name: str) -> None:
+    await look(stage, name, (("wide", "dark"), ("narrow", "light")))

@@ -1,0 +1,56 @@
+"""A streamed text ends up as the same HTML as the text rendered whole."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings, strategies as st
+
+from tests.ui.markdown.corpus import ATOMS, TEXTS, examples
+from tests.ui.markdown.streamed import stream
+from web.chats.markdown import Limits
+from web.ui.markdown import render
+
+LIMITS = {
+    "usual": Limits(),
+    "cut": Limits(cut=40, piece=20, line=30),
+    "cut plain": Limits(cut=40, piece=20, line=30, step=37, highlight=30, lines=3),
+    "tiny": Limits(cut=16, piece=8, line=16, step=11, highlight=20, missing=6),
+    "beyond": Limits(cut=80, piece=30, unit=100, depth=4, step=50, highlight=60),
+}
+
+mixtures = st.lists(st.sampled_from(ATOMS), min_size=1, max_size=60).map("".join)
+
+
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
+@pytest.mark.parametrize("text", TEXTS)
+def test_each_construct_streams_to_what_it_is_whole(text: str, limits: Limits) -> None:
+    whole = render(text, limits)
+    for seed in range(4):
+        assert stream(text, limits, Random(seed)).html() == whole
+
+
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
+def test_the_examples_of_the_specification_stream_to_what_they_are_whole(limits: Limits) -> None:
+    texts = examples()
+    if not texts:
+        pytest.skip("the examples are not at hand")
+    for number, text in enumerate(texts):
+        assert stream(text, limits, Random(number)).html() == render(text, limits), text
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(mixtures, st.sampled_from(list(LIMITS.values())), st.integers(0, 1000))
+@example("- a\n\n- b", LIMITS["beyond"], 0)
+def test_any_mixture_streams_to_what_it_is_whole(text: str, limits: Limits, seed: int) -> None:
+    assert stream(text, limits, Random(seed)).html() == render(text, limits)
+
+
+@pytest.mark.full
+@settings(max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(mixtures, st.sampled_from(list(LIMITS.values())), st.integers(0, 1000))
+def test_very_many_mixtures_stream_to_what_they_are_whole(
+    text: str, limits: Limits, seed: int
+) -> None:
+    assert stream(text, limits, Random(seed)).html() == render(text, limits)
