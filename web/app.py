@@ -41,10 +41,11 @@ from web.ui.api import api_routes
 from web.ui.errors import ErrorAnswers, html_errors
 from web.ui.forms import form_routes
 from web.ui.fragments import Fragments
-from web.ui.markdown import render_block
+from web.ui.markdown import render_block, warm
 from web.ui.middleware import safety
 from web.ui.open_streams import OpenStreams
 from web.ui.pages import page_routes
+from web.ui.scripts import script_route
 from web.ui.services import UiServices
 from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
@@ -71,6 +72,7 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        warm()
         async with tasks:
             yield
         await own.aclose()
@@ -85,6 +87,7 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
                 "/static/htmx",
                 StaticFiles(packages=[("js_lib_htmx", "static/htmx")]),
             ),
+            script_route(static_dir()),
             Mount("/static", StaticFiles(directory=static_dir())),
         ],
         middleware=safety(settings.limits.max_request_bytes, answers),

@@ -17,6 +17,9 @@ from tests.bench.readers import (
 )
 
 PARAGRAPH_TOKENS = 60
+REST_SECONDS = 1.0
+"""After the first answers, so that a server that adapts to its load does not adapt to these."""
+
 ANSWER_SECONDS = 90.0
 """When an answer is given up."""
 
@@ -71,13 +74,15 @@ async def measure(
     case: Case, reader: str, server: Running, model: Running, *, seconds: float, side_bar: bool
 ) -> Outcome:
     """Sends a message to each chat at the same moment and reads until all are answered."""
+    # So that all is loaded.
+    await _answer(await _open(READERS[reader], server, 4, 200, None, side_bar))
+    await asyncio.sleep(REST_SECONDS)
     tokens = case.tokens(seconds)
-    await _answer(READERS[reader], server, 4, 40, None, side_bar)  # so that all is loaded
-    cpu, others = server.cpu_seconds(), _others(model)
-    # Opening the chats counts for no time, but a stream that is open does.
-    readings, began, took = await _answer(
-        READERS[reader], server, case.chats, tokens, case.rate, side_bar
-    )
+    readings = await _open(READERS[reader], server, case.chats, tokens, case.rate, side_bar)
+    # Opening the chats counts for nothing, but a stream that is open does.
+    cpu, others, began = server.cpu_seconds(), _others(model), time.monotonic()
+    await _answer(readings)
+    took = time.monotonic() - began
     cpu, others = server.cpu_seconds() - cpu, _others(model) - others
     seen = [reading.seen for reading in readings]
     latencies = sorted(latency for each in seen for latency in each.latencies)
@@ -95,28 +100,27 @@ async def measure(
     )
 
 
-async def _answer(
+async def _open(
     open_reading: Open,
     server: Running,
     chats: int,
     tokens: int,
     rate: float | None,
     side_bar: bool,
-) -> tuple[list[Reading], float, float]:
-    """The readings of so many answers, when the first message was sent, and how long it took."""
+) -> list[Reading]:
     pace = f" rate={rate}" if rate is not None else ""
     prompt = f"tokens={tokens}{pace} paragraph={PARAGRAPH_TOKENS}"
-    readings = [
-        await open_reading(server.address, prompt, tokens, side_bar) for _ in range(chats)
-    ]
-    began = time.monotonic()
+    return [await open_reading(server.address, prompt, tokens, side_bar) for _ in range(chats)]
+
+
+async def _answer(readings: list[Reading]) -> None:
+    """Sends all messages at once and reads every answer to its end."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             await asyncio.gather(*(reading.send() for reading in readings))
     finally:
         for reading in readings:
             reading.close()
-    return readings, began, time.monotonic() - began
 
 
 def _others(model: Running) -> float:

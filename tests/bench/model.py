@@ -41,7 +41,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        transport.set_write_buffer_limits(high=_BUFFER_BYTES)
+        self._transport.set_write_buffer_limits(high=_BUFFER_BYTES)
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from tests.support.environment import CHECKOUT, environment
 from tests.support.serving import PROGRAM
@@ -58,6 +58,17 @@ def places(*, first: bool) -> tuple[Place, Place]:
     """One for what is measured, and one for all else; the same on a machine with one core."""
     cores = sorted(os.sched_getaffinity(0))
     return Place(cores[0], first), Place(cores[-1], first)
+
+
+@contextmanager
+def anywhere() -> Iterator[None]:
+    """Lets what is started from here use every core of the machine."""
+    here = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, here)
 
 
 @contextmanager

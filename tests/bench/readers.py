@@ -96,9 +96,7 @@ class Page:
     @property
     def numbers(self) -> list[int]:
         """The tokens that a browser would show now."""
-        return [
-            number for _, html in self._parts.values() for number in numbers(html.encode())
-        ]
+        return [number for _, html in self._parts.values() for number in numbers(html.encode())]
 
     def _apply(self, frame: Any) -> None:
         for channel in frame["channels"]:

@@ -72,7 +72,7 @@ async def open_request(
         "",
     )
     transport, connection = await asyncio.get_running_loop().create_connection(
-        lambda: Connection(take), where.hostname, where.port
+        lambda: Connection(take), str(where.hostname), where.port or 80
     )
     transport.write("\r\n".join(lines).encode() + content)
     async with asyncio.timeout(WAIT_SECONDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 FASTEST = 1 / 60
 """Seconds between two frames of one reader on an idle server."""
@@ -18,23 +19,50 @@ IDLE_LOAD, BUSY_LOAD = 0.3, 0.85
 
 _SAMPLE_SECONDS = 0.25
 
+Seconds = Callable[[], float]
+
 
 class Pace:
-    """Measures what share of a core this thread uses and derives the interval from it."""
+    """Measures what share of a core this thread uses and derives the interval from it.
 
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.monotonic(), time.thread_time()
+    `wall` is a steady clock, `cpu` the CPU time of this thread, both in seconds.
+    """
+
+    def __init__(self, wall: Seconds = time.monotonic, cpu: Seconds = time.thread_time) -> None:
+        self.wall = wall
+        self._cpu = cpu
+        self._wall_before, self._cpu_before = wall(), cpu()
         self._load = 0.0
 
     def interval(self) -> float:
-        """Seconds to let pass before a reader is given its next frame."""
-        wall = time.monotonic()
-        if wall - self._wall >= _SAMPLE_SECONDS:
-            cpu = time.thread_time()
-            sample = (cpu - self._cpu) / (wall - self._wall)
-            self._load = (self._load + sample) / 2
-            self._wall, self._cpu = wall, cpu
+        """Seconds that lie between two frames of one reader now."""
+        wall = self.wall()
+        elapsed = wall - self._wall_before
+        if elapsed >= _SAMPLE_SECONDS:
+            cpu = self._cpu()
+            sample = (cpu - self._cpu_before) / elapsed
+            # What was measured before counts the less, the longer ago it was.
+            kept = 0.5 ** (elapsed / _SAMPLE_SECONDS)
+            self._load = kept * self._load + (1 - kept) * sample
+            self._wall_before, self._cpu_before = wall, cpu
         return interval_at(self._load)
+
+
+class Steps:
+    """When one reader may be given frames: two at once after a rest, then one an interval.
+
+    A message changes the page at once, and the first token of its answer follows at once.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._next = 0.0
+
+    def wait(self) -> float:
+        """Seconds to let pass after a frame that was just given."""
+        now, interval = self._pace.wall(), self._pace.interval()
+        self._next = max(now, self._next) + interval
+        return max(0.0, self._next - interval - now)
 
 
 def interval_at(load: float) -> float:

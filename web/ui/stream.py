@@ -14,7 +14,7 @@ from web.chats.parts import Channel, Watcher
 from web.harness.values.errors import LimitExceeded
 from web.ui.event_stream import EventStream
 from web.ui.frames import Cursor, Frames
-from web.ui.pace import Pace
+from web.ui.pace import Pace, Steps
 from web.ui.services import UiServices
 
 BEAT_SECONDS = 5
@@ -66,12 +66,13 @@ async def _frames(
         services.open_streams.one_more(),
         Watcher(channel for channel in channels.values() if channel is not None) as watcher,
     ):
+        steps = Steps(pace)
         yield f"retry: 1000\nevent: beat\ndata: {_beat(services)}\n\n".encode()
         while True:
             frame = await frames.next()
             if frame is not None:
                 yield f"id: {frames.cursor}\nevent: frame\ndata: {frame}\n\n".encode()
-                await asyncio.sleep(pace.interval())
+                await asyncio.sleep(steps.wait())
             await watcher.changed()
 
 

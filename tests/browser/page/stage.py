@@ -104,6 +104,8 @@ async def watched(
     """
     context = await browser.new_context(**options)
     context.set_default_timeout(10_000)
+    # Loading a page costs a busy machine most.
+    context.set_default_navigation_timeout(20_000)
     complaints = Complaints(context)
     foreign: list[str] = []
 

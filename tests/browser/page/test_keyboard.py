@@ -48,7 +48,14 @@ async def tab_to(page: Page, selector: str, *, limit: int = 80) -> None:
     raise AssertionError(f"Tab does not lead to {selector}")
 
 
-@pytest.mark.parametrize("name", ["empty", "done", "approval_edited", "failed", "queue"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "done",
+        "approval_edited",
+        *(pytest.param(name, marks=pytest.mark.full) for name in ("empty", "failed", "queue")),
+    ],
+)
 async def test_tab_reaches_everything_and_focus_is_seen(stage: Stage, name: str) -> None:
     page = await shown(stage, name)
     await page.evaluate("() => { document.activeElement.blur(); getSelection().empty(); }")

@@ -104,18 +104,17 @@ async def test_the_model_gets_the_reason_of_a_denial(stage: Stage, tmp_path: Pat
     assert written(tmp_path, "note.txt") == []
 
 
-@pytest.mark.parametrize(
-    ("edited", "words"),
-    [
-        ('{"path": "a.txt"', "not JSON"),
-        ('["a.txt"]', "one JSON object"),
-        ('{"path": "a.txt"}', "content"),
-        ('{"path": {}, "content": "x"}', "path"),
-        ('{"path": "../../a.txt", "content": "x"}', "path"),
-    ],
+WRONG = (
+    ('{"path": "a.txt"', "not JSON"),
+    ('["a.txt"]', "one JSON object"),
+    ('{"path": "a.txt"}', "content"),
+    ('{"path": {}, "content": "x"}', "path"),
+    ('{"path": "../../a.txt", "content": "x"}', "path"),
 )
+
+
 async def test_arguments_that_do_not_fit_are_refused_in_the_card(
-    stage: Stage, tmp_path: Path, edited: str, words: str
+    stage: Stage, tmp_path: Path
 ) -> None:
     stage.allow_refusals()
     stage.play(calls(write()), says("written"))
@@ -123,21 +122,22 @@ async def test_arguments_that_do_not_fit_are_refused_in_the_card(
     page = await stage.open(f"/chats/{chat}")
     await open_way(card(page), "Edit…")
     field = card(page).get_by_label("Arguments, as JSON")
-    await field.fill(edited)
-    await card(page).get_by_role("button", name="Allow with these").click()
-    await expect(card(page).get_by_role("alert")).to_contain_text(words)
-    await expect(card(page).get_by_role("alert")).to_be_visible()
-    # The question stays open, and so does what was typed: it is put right and sent.
-    await expect(field).to_have_value(edited)
+    for edited, words in WRONG:
+        await field.fill(edited)
+        async with page.expect_response(lambda answer: "/approvals/" in answer.url) as answer:
+            await card(page).get_by_role("button", name="Allow with these").click()
+        assert (await answer.value).status == 422, edited
+        await expect(card(page).get_by_role("alert")).to_contain_text(words)
+        # The question stays open, and so does what was typed.
+        await expect(field).to_have_value(edited)
     await field.fill('{"path": "right.txt", "content": "edited"}')
     await card(page).get_by_role("button", name="Allow with these").click()
     await expect(page.locator(".answer").last).to_have_text("written")
     assert written(tmp_path, "right.txt") == ["edited"]
     assert written(tmp_path, "note.txt") == []
     await page.click(".call summary")
-    await expect(page.locator(".call-body")).to_contain_text(
-        "The arguments are the ones you edited"
-    )
+    words = "The arguments are the ones you edited"
+    await expect(page.locator(".call-body")).to_contain_text(words)
 
 
 async def test_several_questions_are_answered_in_any_order(stage: Stage, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,7 @@ async def model(anyio_backend: str) -> AsyncIterator[Model]:
         yield model
 
 
-def known_server(model: Model, data_dir: str, *arguments: str):  # type: ignore[no-untyped-def]
+def known_server(model: Model, data_dir: str, *arguments: str) -> AbstractContextManager[Serving]:
     """A server process whose model is the known one."""
     return serving(
         "--model",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from web.ui.markdown import render
@@ -44,11 +45,14 @@ WATCH = r"""
 window.broken = [];
 window.most = 0;
 const look = () => {
-  const shown = [...document.querySelectorAll(".answer")].map((each) => each.textContent).join("\n");
+  const answers = [...document.querySelectorAll(".answer")];
+  const shown = answers.map((each) => each.textContent).join("\n");
   const numbers = [...shown.matchAll(/w(\d+)/g)].map((each) => Number(each[1]));
   const wrong = numbers.findIndex((number, place) => number !== place);
   // The last word may be on its way.
-  if (wrong >= 0 && wrong < numbers.length - 1) window.broken.push([wrong, numbers.slice(wrong, wrong + 4)]);
+  if (wrong >= 0 && wrong < numbers.length - 1) {
+    window.broken.push([wrong, numbers.slice(wrong, wrong + 4)]);
+  }
   if (numbers.length < window.most) window.broken.push(["lost", window.most, numbers.length]);
   window.most = Math.max(window.most, numbers.length);
 };
@@ -96,6 +100,14 @@ def words_in(text: str) -> int:
     return len(_WORD.findall(text))
 
 
+def settled(tokens: Sequence[str]) -> int:
+    """How many words of these tokens are shown during a pause, at least.
+
+    Of the block that still grows a line may be held back, as a table's header is.
+    """
+    return words_in("".join(tokens).rpartition("\n\n")[0])
+
+
 async def until_done(page: Page, *, seconds: float = 10) -> None:
     """Waits until the page shows a finished answer: the line below it."""
     await page.locator("footer.foot").last.wait_for(timeout=seconds * 1000)
@@ -109,14 +121,8 @@ async def is_reference(page: Page, text: str) -> None:
         raise AssertionError(_difference(shown, wanted))
 
 
-async def is_reference_soon(page: Page, text: str) -> None:
-    """The same, once the answer is finished."""
-    await until_done(page)
-    await is_reference(page, text)
-
-
 async def is_tidy(page: Page) -> None:
-    """Fails if two elements have one id, or parts are not in the order of their ids' slots."""
+    """Fails if two elements have one id."""
     ids: list[str] = await page.evaluate(
         "() => [...document.querySelectorAll('[id]')].map((each) => each.id)"
     )
@@ -125,9 +131,10 @@ async def is_tidy(page: Page) -> None:
 
 async def kinds(page: Page) -> list[str]:
     """The classes of the elements in the log, in their order."""
-    return await page.locator("[data-slot=log] > [data-part]").evaluate_all(
+    found: list[str] = await page.locator("[data-slot=log] > [data-part]").evaluate_all(
         "(all) => all.map((each) => each.classList[0])"
     )
+    return found
 
 
 async def text_of(locator: Locator) -> str:

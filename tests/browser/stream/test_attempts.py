@@ -15,6 +15,7 @@ from tests.browser.stream import shown
 from tests.browser.stream.conftest import MODEL, Model, Stage
 from tests.browser.stream.known import KnownAnswer, mix, pieces
 from tests.support.app_server import served
+from tests.support.browser import Complaints
 from tests.support.model_server import Reply, Valve, stall_after, status
 from tests.support.model_wire import token_event
 from web.app import create_app
@@ -51,7 +52,7 @@ async def test_an_answer_whose_connection_broke_starts_anew_and_is_never_doubled
     await stage.send(chat, "broken once", broken, KnownAnswer(tokens))
     page = await stage.open(chat)
     await valve.allow(80)
-    await shown.until_words(page, shown.words_in("".join(tokens[:80])))
+    await shown.until_words(page, shown.settled(tokens[:80]))
     await valve.cut()
     await _ended_well(page, dropped=1)
     await page.reload()
@@ -79,7 +80,8 @@ async def test_a_failed_run_says_what_to_do_and_can_be_tried_again(stage: Stage)
     await page.reload()
     await failure.get_by_role("button", name="Try again").click()
     await expect(failure).to_have_count(0)
-    await shown.is_reference_soon(page, TEXT)
+    await shown.until_done(page)
+    await shown.is_reference(page, TEXT)
     assert await shown.kinds(page) == ["mine", "answer", "foot"]
     assert stage.model.asked("no key") == 2
 
@@ -108,8 +110,6 @@ async def test_a_model_that_falls_silent_is_asked_again(
     context = await chrome.new_context()
     context.set_default_timeout(10_000)
     async with served(app) as address, httpx.AsyncClient(base_url=address) as client:
-        from tests.support.browser import Complaints
-
         stage = Stage(address, model, context, Complaints(context), client)
         chat = await stage.new_chat()
         page = await stage.open(chat)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -43,7 +43,7 @@ new PerformanceObserver((list) => {
     ],
 )
 async def test_a_large_answer_ends_as_the_reference(
-    stage: Stage, shape: str, size: int, record_property: pytest.RecordProperty
+    stage: Stage, shape: str, size: int, record_property: Callable[[str, object], None]
 ) -> None:
     answer = KnownAnswer(pieces(SHAPES[shape](size), seed=size), batch=20)
     chat = await stage.new_chat()
@@ -63,7 +63,7 @@ async def test_a_large_answer_ends_as_the_reference(
 
 
 class Fast:
-    """A model that writes one text after the other as fast as it can, some tokens with each read."""
+    """A model that writes one text after the other, as fast as it can."""
 
     def __init__(self, *texts: str) -> None:
         self._texts = [pieces(text, seed=1) for text in texts]
@@ -95,11 +95,17 @@ class Heartbeat:
             self.longest = max(self.longest, time.thread_time() - before)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [
+        pytest.param("mix", 20_000, id="mix-small"),
+        *(pytest.param(shape, LARGE, id=shape, marks=pytest.mark.full) for shape in SHAPES),
+    ],
+)
 async def test_no_frame_of_a_large_answer_blocks_the_event_loop(
-    tmp_path: Path, shape: str, request: pytest.FixtureRequest, record_property: pytest.RecordProperty
+    tmp_path: Path, shape: str, size: int, record_property: Callable[[str, object], None]
 ) -> None:
-    text = SHAPES[shape](LARGE if _is_full(request) else LARGE // 4)
+    text = SHAPES[shape](size)
     longest: list[float] = []
     for _ in range(3):
         longest.append(await _longest_block(tmp_path, text))
@@ -110,7 +116,7 @@ async def test_no_frame_of_a_large_answer_blocks_the_event_loop(
 
 
 async def _longest_block(data_dir: Path, text: str) -> float:
-    """Streams the text to a reader of the page's stream and returns the longest block, in seconds."""
+    """Streams the text to a reader of the page's stream; the longest block, in seconds."""
     heartbeat = Heartbeat()
     model = Fast(SHAPES["mix"](4_000), text)
     async with _application(data_dir, model) as server:
@@ -152,7 +158,3 @@ def _no_old_garbage() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-def _is_full(request: pytest.FixtureRequest) -> bool:
-    return "full" in str(request.config.getoption("markexpr")).replace("not full", "")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Calls:
-    """A reply that calls tools; the arguments of the last call come as slowly as a valve lets them."""
+    """A reply that calls tools; a valve holds the arguments of the last call back."""
 
     def __init__(self, *calls: tuple[str, dict[str, Any]], valve: Valve | None = None) -> None:
         self._calls = calls
@@ -84,7 +84,8 @@ async def test_a_late_answer_is_refused_with_words(stage: Stage) -> None:
     late: dict[str, Any] = await page.evaluate(
         """async (action) => {
           const body = new URLSearchParams({decision: "allow"});
-          const answer = await fetch(action, {method: "POST", body, headers: {"HX-Request": "true"}});
+          const headers = {"HX-Request": "true"};
+          const answer = await fetch(action, {method: "POST", body, headers});
           return {status: answer.status, text: await answer.text()};
         }""",
         action,
@@ -96,7 +97,7 @@ async def test_a_late_answer_is_refused_with_words(stage: Stage) -> None:
 
 
 async def test_two_clicks_on_allow_run_the_tool_once(stage: Stage) -> None:
-    stage.complaints.allow("status of 4")
+    stage.complaints.allow("409")  # what the later clicks are answered
     chat = await stage.new_chat()
     await stage.send(chat, "two clicks", Calls(("write_file", NOTE)), KnownAnswer(["Once."]))
     first, second = await stage.open(chat), await stage.open(chat)
@@ -107,8 +108,8 @@ async def test_two_clicks_on_allow_run_the_tool_once(stage: Stage) -> None:
         await page.evaluate(
             """() => {
               const button = document.querySelector(".ask-card button[value=allow]");
-              button.click();
-              button.click();
+              button?.click();
+              button?.click();
             }"""
         )
     await shown.until_done(first)
@@ -140,7 +141,7 @@ async def test_what_is_typed_and_opened_survives_frames(stage: Stage) -> None:
         await box.press("ArrowRight")
     before = await _state(page)
     assert before["focus"].endswith("-arguments")
-    # The other call is answered elsewhere: status, its own card and the rows of the side bar change.
+    # The other call is answered elsewhere: status line, its card and the side bar change.
     other = await stage.open(chat)
     await card(other, 1).get_by_role("button", name="Allow once").click()
     await expect(page.locator(".ask-card")).to_have_count(1)
@@ -187,11 +188,12 @@ async def _state(page: Page) -> dict[str, Any]:
     state: dict[str, Any] = await page.evaluate(
         """() => {
           const box = document.activeElement;
+          const details = [...document.querySelectorAll(".call details")].slice(0, 4);
           return {
             focus: box.id,
             text: box.value,
             caret: [box.selectionStart, box.selectionEnd],
-            open: [...document.querySelectorAll(".call details")].slice(0, 4).map((each) => each.open),
+            open: details.map((each) => each.open),
           };
         }"""
     )

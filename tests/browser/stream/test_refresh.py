@@ -45,7 +45,7 @@ async def test_an_answer_refreshed_at_random_moments_ends_as_the_reference(
         await page.reload(wait_until=chance.choice(["commit", "domcontentloaded", "load"]))
         if count % 3 == 2:
             # Nothing more is under way, so all that was sent has to be here.
-            await shown.until_words(page, shown.words_in("".join(answer.tokens[:at])))
+            await shown.until_words(page, shown.settled(answer.tokens[:at]))
         await shown.words(page)
         assert await page.locator(".mine").count() == 1
         await shown.is_tidy(page)
@@ -106,16 +106,18 @@ async def test_the_back_button_leads_to_the_whole_answer(stage: Stage, cached: b
         complaints = Complaints(context)
         page = await context.new_page()
         await page.goto(f"{stage.address}/chats/{chat}")
-        await page.evaluate("() => addEventListener('pageshow', (e) => (window.back = e.persisted))")
+        await page.evaluate(
+            "() => addEventListener('pageshow', (e) => (window.back = e.persisted))"
+        )
         await valve.allow(100)
-        await shown.until_words(page, shown.words_in("".join(answer.tokens[:100])))
+        await shown.until_words(page, shown.settled(answer.tokens[:100]))
         await page.goto(f"{stage.address}/chats/{other}")
         await valve.allow(300)
         await valve.passed(300)
         await page.go_back(wait_until="commit")
         if cached:
             await page.wait_for_function("() => window.back === true")
-        await shown.until_words(page, shown.words_in("".join(answer.tokens[:300])))
+        await shown.until_words(page, shown.settled(answer.tokens[:300]))
         await page.go_forward(wait_until="commit")
         await valve.open()
         await page.go_back(wait_until="commit")

@@ -38,7 +38,7 @@ async def test_after_a_restart_the_page_says_so_and_keeps_what_is_there(
             await stage.send(chat, "restart", answer)
         page = await stage.open(chat)
         await valve.allow(60)
-        count = shown.words_in("".join(answer.tokens[:60]))
+        count = shown.settled(answer.tokens[:60])
         await shown.until_words(page, count)
         await page.get_by_label("Message", exact=True).fill("what I was typing")
         server.process.kill()

@@ -47,13 +47,15 @@ async def test_the_same_request_id_again_starts_nothing(stage: Stage) -> None:
     page = await stage.open(chat)
     await shown.until_done(page)
     assert await shown.kinds(page) == ["mine", "answer", "foot"]
-    new = {"text": "repeated", "request_id": "new-chat"}
-    stage.model.replies["repeated"] = [KnownAnswer(["Once."]), KnownAnswer(["Twice!"])]
-    places = {
-        (await stage.client.post("/chats", data=new)).headers["location"] for _ in range(2)
-    }
+    assert stage.model.asked("repeated") == 1
+    new = {"text": "repeated in a new chat", "request_id": "new-chat"}
+    stage.model.replies[new["text"]] = [KnownAnswer(["Once."]), KnownAnswer(["Twice!"])]
+    places = {(await stage.client.post("/chats", data=new)).headers["location"] for _ in range(3)}
     assert len(places) == 1
-    assert stage.model.asked("repeated") == 2
+    await page.goto(stage.address + places.pop())
+    await shown.until_done(page)
+    assert await shown.kinds(page) == ["mine", "answer", "foot"]
+    assert stage.model.asked(new["text"]) == 1
 
 
 async def test_a_message_that_waits_can_be_taken_back_or_is_sent_afterwards(stage: Stage) -> None:

@@ -61,7 +61,7 @@ class Eight:
     async def go_on(self, tokens: int, pages: Sequence[Page] | None = None) -> None:
         """Lets the model go on up to so many tokens; every tab shows them."""
         await self.valve.allow(tokens)
-        count = shown.words_in("".join(self.answer.tokens[:tokens]))
+        count = shown.settled(self.answer.tokens[:tokens])
         await asyncio.gather(*(shown.until_words(page, count) for page in pages or self.pages))
 
     async def finish(self) -> None:
@@ -130,7 +130,9 @@ async def test_a_leader_in_the_back_forward_cache_starves_nobody_and_comes_back(
         eight = Eight(stage, "eight tabs and the cache")
         await eight.open()
         leader = await eight.leader()
-        await leader.evaluate("() => addEventListener('pageshow', (e) => (window.back = e.persisted))")
+        await leader.evaluate(
+            "() => addEventListener('pageshow', (e) => (window.back = e.persisted))"
+        )
         await leader.goto(f"{stage.address}/static/app.css")
         others = [page for page in eight.pages if page is not leader]
         await eight.go_on(150, others)

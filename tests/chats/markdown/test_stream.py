@@ -166,3 +166,19 @@ def test_one_settle_looks_at_a_bounded_part() -> None:
         assert sum(len(c.source) for c in changes if isinstance(c, Block)) < 8192
         rounds += 1
     assert rounds > 50
+
+
+def test_a_long_quote_is_looked_at_less_often_and_whole_as_soon_as_the_text_pauses() -> None:
+    stream = MarkdownStream()
+    stream.feed("> quoted words\n" * 60)
+    settle(stream)
+    seen = 0
+    for _ in range(20):
+        stream.feed("> more\n")
+        seen += bool(stream.settle())
+    assert 0 < seen <= 3
+    stream.feed("> last word\n")
+    stream.settle()
+    assert stream.pending
+    assert sources(stream.settle())[-1].endswith("> last word\n")
+    assert not stream.pending

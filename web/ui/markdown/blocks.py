@@ -67,7 +67,7 @@ def render_block(block: Block, limits: Limits = DEFAULT) -> Rendered:
             return _item(block, limits)
         case "rows":
             starts = _cell_starts(block.head, limits)
-            rows = (row_html(line, starts, references) for line in source.rstrip("\n").split("\n"))
+            rows = (_row(line, starts, references) for line in source.rstrip("\n").split("\n"))
             return Rendered("tbody", "", "".join(rows))
         case "paragraphs":
             return Rendered("div", "md", f"<{block.info}{_SLOT}>", f"</{block.info}>")
@@ -132,6 +132,13 @@ def _cell_starts(head: str, limits: Limits) -> tuple[str, ...]:
     """The opening tag of each cell of a row under this header."""
     cells_ = [token for token in _tokens(head, limits) if token.type == "th_open"]
     return tuple(f"<td{_ALIGN.get(str(token.attrs.get('style')), '')}>" for token in cells_)
+
+
+def _row(line: str, starts: tuple[str, ...], references: tuple[Reference, ...]) -> str:
+    """A row's HTML, remembered if it is short."""
+    known = references if "[" in line else ()
+    render_row = row_html if len(line) <= 400 else row_html.__wrapped__
+    return render_row(line, starts, known)
 
 
 @lru_cache(maxsize=2048)

@@ -26,6 +26,7 @@ _MARKUP = re.compile(r"[`*_~\[\]<&$\\@]|://|mailto:|www\.|[ ]{2}\n", re.IGNORECA
 _ADDRESS = re.compile(r"www\.|@|://|mailto:", re.IGNORECASE)
 _BREAK = re.compile(r"<br[ \t]?/?>", re.IGNORECASE)
 _LINE_END = re.compile(r" ?\n[ \t]*")
+_REMEMBERED = 1000
 _SIMPLE = {
     "em_open": "<em>",
     "em_close": "</em>",
@@ -41,7 +42,7 @@ _SIMPLE = {
 def inline_html(content: str, references: tuple[Reference, ...]) -> str:
     """The inline content of a paragraph, heading or cell, already stripped."""
     if len(content) < 64:
-        return segment_html(content, references if "[" in content else ())
+        return _segment(content, references)
     scanner = InlineScanner()
     scanner.scan(content)
     return pieces_html(content, scanner.cuts, references)
@@ -49,16 +50,19 @@ def inline_html(content: str, references: tuple[Reference, ...]) -> str:
 
 def pieces_html(content: str, cuts: Sequence[int], references: tuple[Reference, ...]) -> str:
     """As `inline_html`, where it is known how to cut."""
-    if not cuts:
-        return segment_html(content, references if "[" in content else ())
-    parts = []
-    for start, end in pairwise((0, *cuts, len(content))):
-        segment = content[start:end]
-        parts.append(segment_html(segment, references if "[" in segment else ()))
-    return "".join(parts)
+    places = pairwise((0, *cuts, len(content)))
+    return "".join(_segment(content[start:end], references) for start, end in places)
 
 
-@lru_cache(maxsize=8192)
+def _segment(segment: str, references: tuple[Reference, ...]) -> str:
+    """A segment's HTML, remembered if it is short: a hostile text shall not fill the memory."""
+    known = references if "[" in segment else ()
+    if len(segment) > _REMEMBERED:
+        return segment_html.__wrapped__(segment, known)
+    return segment_html(segment, known)
+
+
+@lru_cache(maxsize=4096)
 def segment_html(segment: str, references: tuple[Reference, ...]) -> str:
     """One piece between two cuts. What is too heavy to parse is plain text."""
     if _MARKUP.search(segment) is None:

@@ -1,0 +1,103 @@
+// The message box.
+
+import { chat, find } from "./dom.js";
+import { LONGEST, readDraft, writeDraft } from "./drafts.js";
+import { randomId } from "./random.js";
+
+export class Composer {
+  constructor(form) {
+    this.form = form;
+    this.box = find("textarea[name=text]", form);
+    this.requestId = find("input[name=request_id]", form);
+    this.saved = this.box.defaultValue; // what the server has
+    this.composed = -Infinity; // when an IME composition ended, on the clock of events
+    this.restore();
+    this.box.addEventListener("input", () => this.typed());
+    this.box.addEventListener("keydown", (event) => this.key(event));
+    this.box.addEventListener("compositionend", (event) => (this.composed = event.timeStamp));
+    addEventListener("pagehide", () => this.saveOnServer(true));
+    this.fit();
+  }
+
+  restore() {
+    if (this.box.value !== this.box.defaultValue) return this.typed(); // typed before we came
+    const draft = readDraft(chat);
+    const savedAt = Number(this.box.dataset.draftAt ?? 0) * 1000;
+    if (draft && draft.at >= savedAt && draft.text !== this.box.value) this.box.value = draft.text;
+    if (document.activeElement === this.box) this.box.setSelectionRange(LONGEST, LONGEST);
+  }
+
+  typed() {
+    this.fit();
+    writeDraft(chat, this.box.value || this.saved ? this.box.value : null);
+    clearTimeout(this.saving);
+    this.saving = setTimeout(() => this.saveOnServer(), 800);
+  }
+
+  /** Keeps a copy on the server, so that another browser has it too. */
+  async saveOnServer(leaving = false) {
+    clearTimeout(this.saving);
+    const { value: text, dataset } = this.box;
+    if (!dataset.draft || text === this.saved || text.length > LONGEST) return;
+    // A request that outlives the page may carry 64 KB; a longer text stays in this browser.
+    const keepalive = leaving && text.length < 15_000;
+    try {
+      const answer = await fetch(dataset.draft, {
+        method: "POST",
+        keepalive,
+        body: new URLSearchParams({ text }),
+      });
+      if (!answer.ok) return;
+      this.saved = text;
+      if (!text && !this.box.value) writeDraft(chat, null);
+    } catch {
+      // Not reachable: this browser keeps it, and the next change tries again.
+    }
+  }
+
+  key(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
+    // The Enter that ends a composition: Safari sends it after compositionend, as key code 229.
+    const composing = event.isComposing || event.keyCode === 229;
+    if (composing || event.timeStamp - this.composed < 40) return;
+    event.preventDefault();
+    if (this.box.value.trim()) this.form.requestSubmit();
+  }
+
+  /** Before a request: a text that is not the one that was tried before gets an id of its own. */
+  sending() {
+    clearTimeout(this.saving);
+    if (this.tried !== undefined && this.tried !== this.box.value) this.requestId.value = randomId();
+    this.tried = this.box.value;
+  }
+
+  /** After a request that succeeded. `next` is the chat that it leads to, if another. */
+  sent(next) {
+    const rest = this.box.value === this.tried ? "" : this.box.value;
+    this.requestId.value = randomId();
+    this.tried = undefined;
+    if (next) {
+      writeDraft(chat, null);
+      if (rest) writeDraft(next, rest);
+      return;
+    }
+    if (!rest) this.box.value = "";
+    this.typed();
+    if (!rest && !this.saved) writeDraft(chat, null);
+    this.saveOnServer();
+  }
+
+  /** Puts text before what is there. */
+  put(text) {
+    this.box.value = this.box.value.trim() ? `${text}\n\n${this.box.value}` : text;
+    this.typed();
+    this.box.focus();
+  }
+
+  /** The height of the text, where CSS can't do it (field-sizing). */
+  fit() {
+    if (CSS.supports("field-sizing", "content")) return;
+    this.box.style.height = "auto";
+    this.box.style.height = `${Math.min(this.box.scrollHeight, innerHeight / 2)}px`;
+  }
+}

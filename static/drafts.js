@@ -1,0 +1,28 @@
+// What was typed and not sent, kept in this browser.
+
+const DRAFTS = 40; // kept in this browser
+export const LONGEST = 200_000; // characters
+const draftKey = (id) => `harness-web:draft:${id || "new"}`;
+
+export function readDraft(id) {
+  try {
+    return JSON.parse(localStorage.getItem(draftKey(id)));
+  } catch {
+    return null;
+  }
+}
+
+export function writeDraft(id, text) {
+  try {
+    if (text === null) return localStorage.removeItem(draftKey(id));
+    if (text.length > LONGEST) return;
+    localStorage.setItem(draftKey(id), JSON.stringify({ text, at: Date.now() }));
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(draftKey("x").slice(0, -1)));
+    if (keys.length <= DRAFTS) return;
+    const age = (key) => JSON.parse(localStorage.getItem(key)).at ?? 0;
+    keys.sort((a, b) => age(a) - age(b));
+    localStorage.removeItem(keys[0]);
+  } catch {
+    // Storage is full or switched off; the server has a copy.
+  }
+}
