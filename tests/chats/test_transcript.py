@@ -258,3 +258,12 @@ def test_looking_at_any_moment_changes_nothing_of_the_end(
     unseen.happens(*end)
     shown = [(part.id, part.data) for part in looked.channel.slot("a-r-1")]
     assert shown == [(part.id, part.data) for part in unseen.channel.slot("a-r-1")]
+
+
+def test_blocks_stand_in_the_order_of_the_text_though_a_link_is_defined_later() -> None:
+    text = "A [link][to].\n\nAnother.\n\n[to]: https://example.org/\n\nThe end."
+    page = Page().happens(TextDelta(text, M), UsageReport(M, Usage(), "m"))
+    ids = [part.id for part in page.channel.slot(f"a-{M}")]
+    numbers = [int(id.rpartition("-")[2]) for id in ids]
+    assert numbers == sorted(numbers)
+    assert len(numbers) == 3

@@ -85,6 +85,7 @@ async def test_a_page_that_was_offline_says_so_and_catches_up(stage: Stage, way:
 
 @pytest.mark.full
 async def test_a_slow_reader_gets_everything(stage: Stage) -> None:
+    stage.complaints.allow(BROKEN_REQUESTS)  # the stream, once the proxy is closed
     answer = KnownAnswer(pieces(mix(30_000), seed=2), batch=10)
     chat = await stage.new_chat()
     await stage.context.add_init_script(shown.WATCH)

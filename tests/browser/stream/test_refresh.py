@@ -118,7 +118,7 @@ async def test_the_back_button_leads_to_the_whole_answer(stage: Stage, cached: b
         if cached:
             await page.wait_for_function("() => window.back === true")
         await shown.until_words(page, shown.settled(answer.tokens[:300]))
-        await page.go_forward(wait_until="commit")
+        await page.go_forward()
         await valve.open()
         await page.go_back(wait_until="commit")
         await shown.until_done(page)

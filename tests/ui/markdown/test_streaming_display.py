@@ -8,7 +8,7 @@ from itertools import count
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from tests.ui.markdown.streamed import Page
-from web.chats.markdown import Limits, MarkdownStream
+from web.chats.markdown import Block, Limits, MarkdownStream
 from web.ui.markdown import render
 
 MARKS = [
@@ -104,7 +104,7 @@ def test_what_is_shown_lags_by_no_more_than_the_lines_held_back(marks: list[str]
         stream.feed(char)
         page.apply(stream.settle())
         lines = text[:end].split("\n")
-        held = 2 if lines[-2:-1] and lines[-2].lstrip("> ").startswith("|") else 1
+        held = 2 if lines[-2:-1] and lines[-2].lstrip("> \t").startswith("|") else 1
         expected = set(WORD.findall("\n".join(lines[:-held]))) & whole.keys()
         assert expected <= seen(page.html()).keys(), text[:end]
 
@@ -117,3 +117,13 @@ def test_a_word_is_shown_as_soon_as_it_is_there() -> None:
         page.apply(stream.settle())
         assert page.html().count("<p>") == 1
         assert page.blocks["0"].source == text[:end].rstrip()
+
+
+def test_the_start_of_a_paragraph_is_shown_at_once_however_long_the_one_before_is() -> None:
+    stream = MarkdownStream()
+    stream.feed("A paragraph of some length, all on one line. " * 20 + "\n")
+    stream.settle()
+    stream.feed("\n")
+    stream.settle()
+    stream.feed("Next")
+    assert [block.source for block in stream.settle() if isinstance(block, Block)] == ["Next"]

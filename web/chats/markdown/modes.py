@@ -57,14 +57,21 @@ class Patience:
 
     def __init__(self) -> None:
         self._parsed = 0
+        self._growing = 0
 
-    def parsed(self, length: int) -> None:
-        """A text of this length has been parsed, and this much of it is still open."""
+    def parsed(self, length: int, growing: int | None = None) -> None:
+        """A text of this length has been parsed and is still open.
+
+        `growing`: how much of it is the last block, if not all: the start of a new block is shown
+        at once, however long the block before it is.
+        """
         self._parsed = length
+        self._growing = length if growing is None else growing
 
     def holds(self, length: int) -> bool:
         """Whether to wait."""
-        return length > 512 and length - self._parsed < self._parsed // 8
+        fresh = length - self._parsed
+        return self._growing + fresh > 512 and fresh < self._growing // 8
 
 
 def visible(text: str, shown: int, final: bool) -> tuple[str, int]:

@@ -52,7 +52,9 @@ class Tail:
         live = [self._block(i, top, part, True) for i, top in enumerate(parsed.tops) if i >= last]
         found = parsed.defined_before(used)
         self._watch(parsed, part, text, live[-1])
-        self._patience.parsed(len(text) - used)
+        top = parsed.tops[-1]
+        growing = len(text) - (top.end if ends_blank(part[:whole]) else top.start)
+        self._patience.parsed(len(text) - used, growing)
         self._number += last
         self._begin -= used
         return Step(closed, live, used, found=found, local=parsed.definitions)

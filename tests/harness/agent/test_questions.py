@@ -1,0 +1,130 @@
+"""A person decides on calls: once, for the chat, edited, denied; bound to what was shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness.agent.agents import agent_for, all_events, decided, of_type
+from tests.support.scripted_provider import (
+    calls,
+    says,
+)
+from web.harness.agent.questions import Answer
+from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.tool import ToolContext
+from web.harness.values.errors import DecisionRefused, ToolError
+from web.harness.values.events import (
+    ApprovalRequired,
+    RunResult,
+    ToolCallStart,
+    ToolResult,
+)
+from web.harness.values.messages import ToolResultBlock
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_allowed_call_runs_with_the_arguments_that_were_shown() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    events, _ = await decided(agent, "allow")
+    (start,) = of_type(events, ToolCallStart)
+    assert (start.arguments, start.decision, start.edited) == ({"text": "a"}, "allow", False)
+    assert of_type(events, ToolResult)[0].text == "saved a"
+
+
+async def test_edited_arguments_run_and_the_model_is_told() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    events, _ = await decided(agent, "allow", arguments={"text": "b"})
+    (start,) = of_type(events, ToolCallStart)
+    assert (start.arguments, start.edited) == ({"text": "b"}, True)
+    (result,) = of_type(events, ToolResult)
+    assert "saved b" in result.text
+    assert "changed the arguments" in result.text
+
+
+async def test_edited_arguments_that_do_not_fit_leave_the_question_open() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            if isinstance(event.body, ApprovalRequired):
+                with pytest.raises(DecisionRefused, match="text"):
+                    agent.decide(event.body.key, "allow", arguments={"words": 1})
+                agent.decide(event.body.key, "allow")
+            last = event.body
+    assert isinstance(last, RunResult)
+    assert last.status == "completed"
+
+
+async def test_a_refusal_reaches_the_model_with_its_reason() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    events, _ = await decided(agent, "deny", reason="not today")
+    (result,) = of_type(events, ToolResult)
+    assert (result.is_error, result.decision) == (True, "deny")
+    assert "not today" in result.text
+    assert not of_type(events, ToolCallStart)
+
+
+async def test_allowing_for_the_chat_asks_no_more() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), calls(("save", {"text": "b"})), says("ok"))
+    events, _ = await decided(agent, "allow_chat")
+    assert len(of_type(events, ApprovalRequired)) == 1
+    assert [result.text for result in of_type(events, ToolResult)] == ["saved a", "saved b"]
+    assert agent.permissions.grants == ["save"]
+
+
+async def test_a_question_is_answered_once_and_not_when_it_is_too_late() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            if isinstance(event.body, ApprovalRequired):
+                key = event.body.key
+                agent.decide(key, "allow")
+                with pytest.raises(DecisionRefused, match="answered"):
+                    agent.decide(key, "deny")
+                with pytest.raises(DecisionRefused, match="not open"):
+                    agent.decide(key + "0", "allow")
+    with pytest.raises(DecisionRefused):
+        agent.decide(key, "allow")
+
+
+async def test_questions_of_equal_calls_with_other_arguments_have_other_keys() -> None:
+    agent = agent_for(calls(("save", {"text": "a"}), ("save", {"text": "b"})), says("ok"))
+    events, _ = await decided(agent, "allow")
+    assert len({question.key for question in of_type(events, ApprovalRequired)}) == 2
+
+
+async def test_without_anybody_to_ask_a_call_is_refused() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    result = await agent.run("hello")
+    assert result.status == "completed"
+    tool_message = agent.memory.get_messages()[2]
+    assert isinstance(tool_message.content[0], ToolResultBlock)
+    assert "nobody to ask" in tool_message.content[0].text
+
+
+async def test_an_approver_is_asked() -> None:
+    asked: list[str] = []
+
+    async def approver(question: ApprovalRequired) -> Answer:
+        asked.append(question.name)
+        return Answer("allow")
+
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"), approver=approver)
+    assert (await agent.run("hello")).status == "completed"
+    assert asked == ["save"]
+
+
+async def test_a_preview_that_sees_the_call_fail_spares_the_person_the_question() -> None:
+    registry = ToolRegistry()
+
+    async def preview(arguments: dict[str, object], context: ToolContext) -> None:
+        raise ToolError("There is no such folder.")
+
+    @registry.register(preview=preview)
+    def save(text: str) -> str:
+        return "saved"
+
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"), tools=registry)
+    events = await all_events(agent)
+    assert not of_type(events, ApprovalRequired)
+    assert "no such folder" in of_type(events, ToolResult)[0].text
