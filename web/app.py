@@ -72,7 +72,9 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        # What is slow at its first use is used once before anybody waits for it.
         warm()
+        services.tools(None)
         async with tasks:
             yield
         await own.aclose()

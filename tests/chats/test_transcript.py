@@ -232,6 +232,46 @@ def test_taking_a_run_back_removes_all_it_showed_and_nothing_else() -> None:
     assert page.channel.slot("a-r-1") == []
 
 
+def test_a_long_text_that_comes_at_once_is_split_a_little_at_a_time() -> None:
+    text = "Some words of a long answer.\n\n" * 2_000
+    page = Page().happens(
+        TextDelta(text, M), UsageReport(M, Usage(), "m"), RunResult("completed", "")
+    )
+    assert page.transcript.status.state == "idle"
+    looks = 0
+    while True:
+        before = page.channel.clock.version
+        page.channel.changes(before)
+        assert page.channel.clock.version - before < 200
+        looks += 1
+        if not page.channel.left:
+            break
+    assert looks > 10
+    assert page.text("a-r-1").count("Some words") == 2_000
+
+
+def test_what_ends_before_it_is_split_stays_before_what_follows() -> None:
+    page = Page().happens(
+        TextDelta("First words.\n\n" * 500, M), ThinkingDelta("hm", M), TextDelta("last", M)
+    )
+    while True:
+        page.channel.changes(0)
+        if not page.channel.left:
+            break
+    shown = [part.data for part in page.channel.slot("a-r-1")]
+    assert len(shown) == 502
+    assert isinstance(shown[-2], Thinking)
+    assert page.text("a-r-1").endswith("|last")
+
+
+def test_a_text_that_is_taken_back_before_it_was_split_does_not_come_back() -> None:
+    page = Page().happens(TextDelta("Some words.\n\n" * 2_000, M), AttemptReset(M, 1, "lost"))
+    page.happens(TextDelta("right", M), UsageReport(M, Usage(), "m"))
+    for _ in range(100):
+        page.channel.changes(0)
+    assert page.text("a-r-1") == "right"
+
+
 def test_events_of_a_run_that_is_not_known_change_nothing() -> None:
     page = Page()
     version = page.channel.clock.version
@@ -258,12 +298,3 @@ def test_looking_at_any_moment_changes_nothing_of_the_end(
     unseen.happens(*end)
     shown = [(part.id, part.data) for part in looked.channel.slot("a-r-1")]
     assert shown == [(part.id, part.data) for part in unseen.channel.slot("a-r-1")]
-
-
-def test_blocks_stand_in_the_order_of_the_text_though_a_link_is_defined_later() -> None:
-    text = "A [link][to].\n\nAnother.\n\n[to]: https://example.org/\n\nThe end."
-    page = Page().happens(TextDelta(text, M), UsageReport(M, Usage(), "m"))
-    ids = [part.id for part in page.channel.slot(f"a-{M}")]
-    numbers = [int(id.rpartition("-")[2]) for id in ids]
-    assert numbers == sorted(numbers)
-    assert len(numbers) == 3

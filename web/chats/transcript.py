@@ -59,7 +59,7 @@ _ENDINGS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Text:
     """A text that streams: its blocks lie in `slot` and are named after `prefix`."""
 
@@ -69,6 +69,7 @@ class _Text:
     thinking: bool
     first: int
     """The rank of its first block."""
+    ended: bool = False
 
 
 @dataclass(slots=True)
@@ -93,6 +94,8 @@ class Transcript:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._turns: dict[str, _Turn] = {}
+        self._unsettled: list[_Text] = []
+        """Texts that stream, and those that have ended but are not split to their end yet."""
         self._status = Status("idle", "")
         self.state_changed: Callable[[], None] | None = None
         """Called when the chat begins to work, to ask, to fail or to rest."""
@@ -107,18 +110,16 @@ class Transcript:
 
     def take_back(self, run_id: str) -> None:
         """Removes all that a run has put into the log."""
+        self._drop(f"a-{run_id}-")
         for part in self._channel.slot("log"):
             if part.id.split("-")[1] == run_id:
                 self._channel.remove(part.id)
 
     def settle(self) -> bool:
         """Splits some of what has streamed in since the last time; returns whether more is left."""
-        left = False
-        for turn in self._turns.values():
-            if turn.open is not None and turn.open.stream.pending:
-                self._settle(turn.open)
-                left = left or turn.open.stream.pending
-        return left
+        for text in self._unsettled.copy():
+            self._settle(text)
+        return any(text.stream.pending for text in self._unsettled)
 
     def fold(self, run_id: str, events: Sequence[Event]) -> None:
         """Takes in the newest events of a run."""
@@ -169,7 +170,7 @@ class Transcript:
         else:
             into = turn.open
         into.stream.feed(text)
-        while into.stream.backlog > SETTLE_CHARS:
+        if into.stream.backlog > SETTLE_CHARS:
             self._settle(into)
 
     def _open_text(self, turn: _Turn, message_id: str, thinking: bool) -> _Text:
@@ -180,10 +181,12 @@ class Transcript:
         turn.texts += 1
         prefix = f"{answer}-{turn.texts}"
         if thinking:
-            self._channel.put(prefix, answer, Thinking(busy=True))
+            rank = turn.texts * MAX_BLOCKS
+            self._channel.put(prefix, answer, Thinking(busy=True), rank=rank)
         slot = prefix if thinking else answer
         first = 0 if thinking else turn.texts * MAX_BLOCKS
         turn.open = _Text(MarkdownStream(), slot, prefix, thinking, first)
+        self._unsettled.append(turn.open)
         turn.open_message = message_id
         self._say_work(turn, "Thinking" if thinking else "Writing")
         return turn.open
@@ -193,13 +196,13 @@ class Transcript:
         if text is None:
             return
         text.stream.finish()
+        text.ended = True
         self._settle(text)
-        while text.stream.pending:
-            self._settle(text)
         if text.thinking:
             self._channel.put(text.prefix, f"a-{turn.open_message}", Thinking(busy=False))
 
     def _settle(self, text: _Text) -> None:
+        """Splits some more of a text: so much at a time that nobody else waits for long."""
         for block in text.stream.settle():
             id = f"{text.prefix}-{block.key}"
             if isinstance(block, Removed):
@@ -210,6 +213,12 @@ class Transcript:
                 number = int(block.key.rpartition("-")[2])
                 rank = text.first + number if block.parent is None else number
                 self._channel.put(id, slot, MarkdownBlock(block), rank=rank)
+        if text.ended and not text.stream.pending and text in self._unsettled:
+            self._unsettled.remove(text)
+
+    def _drop(self, prefix: str) -> None:
+        """Forgets texts whose parts are taken back."""
+        self._unsettled = [text for text in self._unsettled if not text.prefix.startswith(prefix)]
 
     def _writing(self, turn: _Turn, body: ToolCallDelta) -> None:
         self._close_text(turn)
@@ -275,6 +284,7 @@ class Transcript:
 
     def _reset(self, turn: _Turn, body: AttemptReset) -> None:
         turn.open = None
+        self._drop(f"a-{body.message_id}-")
         self._channel.remove(f"a-{body.message_id}")
         for call_id, message_id in list(turn.calls.items()):
             if message_id == body.message_id:

@@ -96,7 +96,7 @@ async def _shell(
     changes meanwhile has a higher version on its element, and comes once more by the stream."""
     channels = [side_bar] if chat is None else [side_bar, chat.channel]
     for channel in channels:
-        channel.settled()
+        await _settle(channel)
     version = services.chats.clock.version
     for channel in channels:
         await _warm(services, channel)
@@ -122,6 +122,14 @@ async def _shell(
         "memory": services.memory,
         "demo": services.demo,
     }
+
+
+async def _settle(channel: Channel) -> None:
+    """Splits all that has streamed in, for a reader who may have no script to fetch the rest."""
+    channel.settled()
+    while channel.left:
+        await asyncio.sleep(0)
+        channel.settled()
 
 
 async def _warm(services: UiServices, channel: Channel) -> None:

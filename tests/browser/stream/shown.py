@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from playwright.async_api import TimeoutError
 
 from web.ui.markdown import render
 
@@ -39,6 +42,11 @@ _ANSWERS = f"""(articles, reference) => {{
   const wanted = document.createElement("div");
   wanted.innerHTML = reference;
   return {{ shown: normalised(whole), wanted: normalised(wanted) }};
+}}"""
+
+_IS_REFERENCE = f"""(reference) => {{
+  const {{ shown, wanted }} = ({_ANSWERS})([...document.querySelectorAll(".answer")], reference);
+  return shown === wanted;
 }}"""
 
 WATCH = r"""
@@ -114,11 +122,16 @@ async def until_done(page: Page, *, seconds: float = 10) -> None:
 
 
 async def is_reference(page: Page, text: str) -> None:
-    """Fails if the answer on the page is not what rendering its whole text at once gives."""
-    result: dict[str, Any] = await page.locator(".answer").evaluate_all(_ANSWERS, render(text))
-    shown, wanted = result["shown"], result["wanted"]
-    if shown != wanted:
-        raise AssertionError(_difference(shown, wanted))
+    """Fails if the answer does not become what rendering its whole text at once gives.
+
+    The end of a long text may come after the line below it.
+    """
+    wanted = render(text)
+    with suppress(TimeoutError):
+        await page.wait_for_function(_IS_REFERENCE, arg=wanted, polling=200)
+        return
+    result: dict[str, Any] = await page.locator(".answer").evaluate_all(_ANSWERS, wanted)
+    raise AssertionError(_difference(result["shown"], result["wanted"]))
 
 
 async def is_tidy(page: Page) -> None:
