@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener, join_deltas
+from web.harness.sessions.deltas import join_deltas
+from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener
 from web.harness.values.events import (
     Event,
     EventBody,
@@ -103,7 +104,8 @@ async def test_a_listener_sees_every_event_once_in_order(make_log: MakeLog) -> N
 
 async def test_an_ended_run_has_its_deltas_joined_under_the_last_number(log: EventLog) -> None:
     log.append("r", [*texts("a", "b"), ToolResult("c", "t", "x"), *texts("c", "d"), END])
-    await log.flush("r")
+    await log.close("r")
+    await log.close("r")
     page = await log.read("r")
     assert [(event.number, event.type) for event in page.events] == [
         (2, "text_delta"),
@@ -131,6 +133,27 @@ async def test_a_run_that_goes_on_is_not_folded(log: EventLog) -> None:
     page = await log.read("r")
     assert not page.gap
     assert len(page.events) == 2
+
+
+async def test_a_run_that_goes_on_is_not_joined(log: EventLog) -> None:
+    log.append("r", texts("a", "b"))
+    await log.close("r")
+    assert len((await log.read("r")).events) == 2
+
+
+async def test_what_is_read_while_a_run_is_joined_is_whole(log: EventLog) -> None:
+    log.append("r", [*texts(*("abcdefghij" * 500)), END])
+    joining = asyncio.ensure_future(log.close("r"))
+    await asyncio.sleep(0)
+    seen, cursor = "", 0
+    while cursor < 5_001:
+        for event in (await log.read("r", cursor, limit=700)).events:
+            cursor = event.number
+            seen += event.body.text if isinstance(event.body, TextDelta) else ""
+        await asyncio.sleep(0)
+    assert seen == "abcdefghij" * 500
+    await joining
+    assert len((await log.read("r")).events) == 2
 
 
 async def test_a_forgotten_run_is_as_if_it_had_never_been(log: EventLog) -> None:

@@ -215,7 +215,7 @@ class Turns:
             self._stopping.discard(turn.run_id)
             chat.turn = None
             chat.failed = turn if result is None or result.status in _UNFINISHED else None
-        await self._go_on(chat)
+        await self._go_on(chat, turn)
 
     async def _drive(self, chat: Chat, turn: Turn, services: ExecutionServices, emit: Emit) -> None:
         """Runs one turn on a session: the agent is made from it, and what it leaves goes back."""
@@ -243,14 +243,16 @@ class Turns:
                 services.state[GRANTS] = permissions.grants
                 chat.agent = None
 
-    async def _go_on(self, chat: Chat) -> None:
-        """After a run: old events are folded, and the next message in the queue is sent."""
-        if len(chat.runs) > self._limits.kept_runs:
-            await self._events.fold(chat.runs[-self._limits.kept_runs - 1])
+    async def _go_on(self, chat: Chat, turn: Turn) -> None:
+        """After a run: the next message in the queue is sent, and events take less room."""
+        old = chat.runs[: -self._limits.kept_runs][-1:]
         following = chat.dequeue()
         if following is not None:
             self._start(chat, following)
         self._changed(chat)
+        await self._events.close(turn.run_id)
+        for run_id in old:
+            await self._events.fold(run_id)
 
 
 def _report(error: HarnessError, result: RunResult | None, emit: Emit) -> None:

@@ -1,0 +1,85 @@
+"""Neighbouring deltas of one stream, joined when nobody needs them one by one any more."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from web.harness.values.events import Event, EventBody, TextDelta, ThinkingDelta, ToolCallDelta
+
+
+def join_deltas(events: Sequence[Event]) -> list[Event]:
+    """The same events with neighbouring deltas of one stream joined.
+
+    A joined delta carries the number and time of the last one it holds.
+    """
+    joined: list[Event] = []
+    pieces: list[str] = []
+    for event in events:
+        if joined and _continues(joined[-1].body, event.body):
+            joined[-1] = event
+        else:
+            _close(joined, pieces)
+            joined.append(event)
+        pieces.append(_delta_text(event.body))
+    _close(joined, pieces)
+    return joined
+
+
+def find_seams(events: Sequence[Event], joined: Iterable[Event]) -> dict[int, array[int]]:
+    """Where the pieces of each joined delta end, in characters of its text, by its number.
+
+    `events` are all of a run, `joined` the same as `join_deltas` gives them. A reader that has
+    some of the pieces needs only the rest.
+    """
+    seams: dict[int, array[int]] = {}
+    before = 0
+    for event in joined:
+        if event.number - before > 1:
+            lengths = (len(_delta_text(piece.body)) for piece in events[before : event.number])
+            seams[event.number] = array("I", accumulate(lengths))
+        before = event.number
+    return seams
+
+
+def rest_of(event: Event, ends: array[int], after: int) -> Event:
+    """What a joined delta holds beyond the pieces up to the cursor."""
+    known = after - (event.number - len(ends))
+    if known <= 0:
+        return event
+    return _with_text(event, _delta_text(event.body)[ends[known - 1] :])
+
+
+def _close(joined: list[Event], pieces: list[str]) -> None:
+    """Gives the last joined event the text of all its pieces."""
+    if len(pieces) > 1:
+        joined[-1] = _with_text(joined[-1], "".join(pieces))
+    pieces.clear()
+
+
+def _with_text(event: Event, text: str) -> Event:
+    match event.body:
+        case ToolCallDelta():
+            return event._replace(body=replace(event.body, arguments=text))
+        case TextDelta() | ThinkingDelta():
+            return event._replace(body=replace(event.body, text=text))
+    return event
+
+
+def _continues(earlier: EventBody, later: EventBody) -> bool:
+    if isinstance(earlier, TextDelta | ThinkingDelta) and type(earlier) is type(later):
+        return earlier.message_id == getattr(later, "message_id", None)
+    if isinstance(earlier, ToolCallDelta) and isinstance(later, ToolCallDelta):
+        return earlier.call_id == later.call_id
+    return False
+
+
+def _delta_text(body: EventBody) -> str:
+    match body:
+        case TextDelta() | ThinkingDelta():
+            return body.text
+        case ToolCallDelta():
+            return body.arguments
+    return ""
