@@ -235,6 +235,7 @@ async def test_only_the_last_runs_keep_all_their_events() -> None:
             await room.result(runs[-1].run_id)
             runs.append(await room.say(chat, f"more {number}"))
         await room.result(runs[-1].run_id)
+        await room.rest()
         gaps = [(await room.events.read(turn.run_id)).gap for turn in runs]
         assert gaps == [True, True, False, False]
 

@@ -38,6 +38,7 @@ class ChatRoom:
     records: InMemoryChatRecords
     provider: ScriptedProvider
     models: list[str]
+    tasks: TaskOwner
 
     async def new_chat(self, **given: str) -> Chat:
         return await self.chats.create(LOCAL_IDENTITY, **given)
@@ -53,6 +54,11 @@ class ChatRoom:
         if task is not None:
             await asyncio.wait({task}, timeout=10)
         return body
+
+    async def rest(self) -> None:
+        """Returns when nothing is done in the background any more."""
+        while self.tasks._tasks:
+            await asyncio.wait(self.tasks._tasks.copy(), timeout=10)
 
     async def event(self, run_id: str, wanted: Callable[[EventBody], bool]) -> EventBody:
         """The first event of a run that is wanted, waiting for it."""
@@ -119,7 +125,7 @@ async def chat_room(
             now=lambda: float(next(times)),
             new_id=lambda: f"x{next(ids)}",
         )
-        yield ChatRoom(chats, turns, events, sessions, records, provider, models)
+        yield ChatRoom(chats, turns, events, sessions, records, provider, models, tasks)
 
 
 def log_of(chat: Chat, slot: str = "log") -> list[PartData]:
