@@ -149,12 +149,10 @@ async def test_a_slow_reader_gets_all_of_it_in_order() -> None:
             for piece in pieces[200:]:
                 log.append("r", [TextDelta(piece, "m")])
             log.append("r", [RunResult("completed", "")])
-            await log.close("r")
             read += [event async for event in slow]
     assert text_of(read) == "".join(pieces)
     numbers = [event.id or 0 for event in read]
     assert all(earlier < later for earlier, later in itertools.pairwise(numbers))
-    assert len(numbers) < len(pieces)
 
 
 async def test_a_cursor_beyond_the_end_of_an_ended_run_ends_the_stream(tmp_path: Path) -> None:
