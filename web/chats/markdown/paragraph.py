@@ -134,21 +134,29 @@ class CutParagraph:
     def _next_cut(self) -> int | None:
         """The first place at which a complete piece can end.
 
-        In mid-line only if the line is too long for a table's header, and before a new line only
-        if that can be no underline and no delimiter row any more.
+        Not where the next line may still be an underline, or a delimiter row that makes this one
+        a table's header; a line that is too long for a header may be cut in any case.
         """
         raw = self._open.raw
         for cut in self._open.cuts:
             if cut < self._limits.piece and raw.count("\n", 0, cut) < self._limits.lines:
                 continue
+            if self._is_text_below(cut):
+                return cut
             if raw[cut] == "\n":
-                if raw[cut + 1] not in "|:-=" or raw.find("\n", cut + 1) != -1:
-                    return cut
                 continue
             line = raw.rfind("\n", 0, cut)
             if cut - line - 1 + (self._line if line < 0 else 0) > self._limits.line:
                 return cut
         return None
+
+    def _is_text_below(self, place: int) -> bool:
+        """Whether the line below the one at a place is there, and is more of the paragraph."""
+        raw = self._open.raw
+        below = raw.find("\n", place) + 1
+        if not below:
+            return False
+        return raw[below:].lstrip(" \t")[:1] not in ("", *"|:-=") or raw.find("\n", below) != -1
 
     def _become_heading(self, tag: str, rest: str, used: int) -> Step:
         """The line below was an underline: all of the pieces are a heading's."""
