@@ -73,12 +73,18 @@ def mix(size: int) -> str:
     )
 
 
+def short_lines(size: int) -> str:
+    """One paragraph of lines that each hold some markup."""
+    return lines(size, lambda n: f"Line {n} has *some words* and **a few more** to fill it up.\n")
+
+
 KINDS: dict[str, Callable[[int], str]] = {
     "mix": mix,
     "list": a_list,
     "table": table,
     "fence": fence,
     "paragraph": sentences,
+    "short lines": short_lines,
 }
 
 
