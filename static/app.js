@@ -26,7 +26,11 @@ const page = new Page(body.dataset.epoch, Number(body.dataset.version), (element
 });
 const live = new Live(page, [chat, "chats"], timesFor(Number(body.dataset.beatSeconds ?? 5)), {
   changed: () => surroundings.update(),
-  gone: (entry) => entry.name === chat && banner.gone(entry),
+  gone(entry) {
+    if (entry.name !== chat) return;
+    banner.gone(entry);
+    composer?.keepHere();
+  },
   state: (state) => banner.connection(state),
 });
 

@@ -55,6 +55,12 @@ export class Composer {
     }
   }
 
+  /** The chat is gone from the server: what is typed stays in this browser. */
+  keepHere() {
+    clearTimeout(this.saving);
+    delete this.box.dataset.draft;
+  }
+
   key(event) {
     if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
     // The Enter that ends a composition: Safari sends it after compositionend, as key code 229.

@@ -76,6 +76,7 @@ async def test_eight_tabs_are_live_on_one_stream_and_requests_do_not_wait(scene:
     assert len(scene.script.asked("/changes")) <= 7
 
 
+@pytest.mark.full
 async def test_when_the_leading_tab_is_closed_the_others_stay_live(scene: Scene) -> None:
     pages = await eight(scene)
     for n in range(3):
@@ -165,6 +166,7 @@ async def test_without_web_locks_eight_tabs_are_live_on_one_stream(scene: Scene)
     assert scene.script.most <= 3
 
 
+@pytest.mark.full
 async def test_without_a_broadcast_channel_each_tab_asks_and_holds_no_connection(
     scene: Scene,
 ) -> None:

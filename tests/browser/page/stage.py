@@ -119,7 +119,8 @@ async def watched(
     finally:
         await context.close()
     assert foreign == []
-    assert complaints.unexpected == []
+    unexpected = complaints.unexpected
+    assert unexpected == [], unexpected
 
 
 @asynccontextmanager

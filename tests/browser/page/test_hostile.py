@@ -102,6 +102,7 @@ async def test_a_model_says_it_over_the_wire(
             assert await page.locator(LOG).inner_text() == streamed
 
 
+@pytest.mark.full
 async def test_it_is_thought_and_said_in_one_answer(stage: Stage) -> None:
     """All texts after one another: what one leaves open, the next one would close."""
     async with nothing_runs(stage.context):
@@ -159,6 +160,7 @@ NAMES = (
 )
 
 
+@pytest.mark.full
 async def test_files_are_named_so(stage: Stage) -> None:
     stage.play(
         calls(*(("write_file", {"path": name, "content": "x"}) for name in NAMES)),
@@ -203,6 +205,7 @@ async def test_chats_and_drafts_are_named_so(stage: Stage) -> None:
         await sound(page)
 
 
+@pytest.mark.full
 async def test_a_model_api_fails_with_it(chromium: Browser, tmp_path: Path) -> None:
     everything = "\n".join(MARKUP)
     async with ModelServer() as model:

@@ -98,6 +98,7 @@ async def test_nothing_makes_the_page_scroll_sideways(stage: Stage) -> None:
             await expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["empty", "failed", "undo", "not_found"])
 async def test_other_states_fit_too(stage: Stage, name: str) -> None:
     page = await shown(stage, name)
@@ -142,7 +143,7 @@ SHIFTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+@pytest.mark.parametrize("size", [(1440, 900), pytest.param((390, 844), marks=pytest.mark.full)])
 async def test_nothing_jumps_while_an_answer_streams(stage: Stage, size: tuple[int, int]) -> None:
     text = SHOWCASE + long_text(400)
     steps: list[Step] = [ThinkingChunk("Some thoughts. " * 20)]

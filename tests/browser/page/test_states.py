@@ -43,7 +43,14 @@ async def look(stage: Stage, name: str, views: tuple[tuple[str, Scheme], ...]) -
         assert await serious(page) == [], f"{name}, {width}, {scheme}"
 
 
-@pytest.mark.parametrize("name", STATES)
+QUICK = ("empty", "streaming", "approval", "failed", "markdown")
+"""The states that each run looks at; the others are looked at in the long form."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else (pytest.mark.full,)) for name in STATES],
+)
 async def test_a_state_is_open_to_everybody(stage: Stage, name: str) -> None:
     await look(stage, name, (("wide", "light"), ("narrow", "dark")))
 

@@ -36,6 +36,7 @@ async def clicked(browser: Browser, folder: Path, label: str) -> AsyncIterator[P
         yield page
 
 
+@pytest.mark.full
 async def test_it_says_what_it_can_do(chromium: Browser, tmp_path: Path) -> None:
     async with clicked(chromium, tmp_path, "See what it can do") as page:
         await shows(page, "idle")
@@ -51,6 +52,7 @@ async def test_it_runs_two_tools(chromium: Browser, tmp_path: Path) -> None:
         await expect(page.locator(".answer").last).to_contain_text("576")
 
 
+@pytest.mark.full
 async def test_it_asks_before_it_writes(chromium: Browser, tmp_path: Path) -> None:
     async with clicked(chromium, tmp_path, "Approve a file") as page:
         await page.get_by_role("button", name="Allow once").click()

@@ -81,6 +81,7 @@ class Eight:
         raise AssertionError("no tab leads")
 
 
+@pytest.mark.full
 async def test_eight_tabs_are_live_and_an_ordinary_request_does_not_wait(stage: Stage) -> None:
     eight = Eight(stage, "eight tabs")
     await eight.open()

@@ -129,7 +129,8 @@ def put_device(root: Path, outside: Path) -> None:
     try:
         os.mknod(root / "bad", stat.S_IFCHR | 0o666, os.makedev(1, 3))
     except PermissionError:
-        pytest.skip("only root makes devices")
+        # Only root makes devices; a pipe is refused for the same reason.
+        os.mkfifo(root / "bad")
 
 
 def put_folder(root: Path, outside: Path) -> None:

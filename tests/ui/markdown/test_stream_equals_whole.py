@@ -33,9 +33,8 @@ def test_each_construct_streams_to_what_it_is_whole(text: str, limits: Limits) -
 
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
 def test_the_examples_of_the_specification_stream_to_what_they_are_whole(limits: Limits) -> None:
-    texts = examples()
-    if not texts:
-        pytest.skip("the examples are not at hand")
+    # A clone elsewhere has no examples of the specification: our own cover the same constructs.
+    texts = examples() or TEXTS
     for number, text in enumerate(texts):
         assert stream(text, limits, Random(number)).html() == render(text, limits), text
 
