@@ -64,8 +64,15 @@ Providers = Callable[[ModelName], Provider]
 
 
 def create_app(settings: Settings, *, providers: Providers | None = None) -> Starlette:
-    """The application. `providers` replaces the model APIs; they then stay the caller's."""
+    """The application. `providers` replaces the model APIs; they then stay the caller's.
+
+    Raises ConfigurationError for a model that cannot be asked.
+    """
     own = _OwnProviders(settings)
+    if providers is None:
+        # A model that cannot be asked, say for want of a key, is told of now and not in a chat.
+        for model in settings.models:
+            own.get(model)
     tasks = TaskOwner()
     services = _services(settings, providers or own.get, tasks)
     answers = ErrorAnswers(html_errors(services))

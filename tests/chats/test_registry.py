@@ -40,7 +40,9 @@ async def test_a_chat_takes_its_title_from_the_first_message_and_keeps_it() -> N
         ("> **bold** and `code` here.", "bold and code here."),
         ("- one\n- two", "one"),
         ("`calculate` *now*!", "calculate now!"),
-        ("/write_file _now_ __please__", "/write_file now please"),
+        ("compute 2**10 and 2 ** 3", "compute 2**10 and 2 ** 3"),
+        ("what is `__init__` **for**?", "what is __init__ for?"),
+        ("/write_file ~~now~~", "/write_file now"),
     ],
 )
 def test_titles(text: str, title: str) -> None:

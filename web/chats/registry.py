@@ -28,7 +28,7 @@ SIDE_BAR = "chats"
 TITLE_CHARS = 60
 
 _MARKS = re.compile(
-    r"^\s*(?:#{1,6}\s|>\s?|[-+*]\s)+|(?<!\w)[`*_~]+(?=\w)|(?<=[\w.!?])[`*_~]+(?!\w)"
+    r"^\s*(?:#{1,6}\s|>\s?|[-+*]\s)+|(?<![\w`*~])[`*~]+(?=\w)|(?<=[\w.!?])[`*~]+(?![\w`*~])"
 )
 """Markdown marks that say nothing in a title. Between words or inside one they stay: `6 * 7`."""
 
