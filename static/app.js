@@ -30,8 +30,12 @@ const live = new Live(page, [chat, "chats"], timesFor(Number(body.dataset.beatSe
     if (entry.name !== chat) return;
     banner.gone(entry);
     composer?.keepHere();
+    body.dataset.gone = "";
   },
-  state: (state) => banner.connection(state),
+  state(state) {
+    banner.connection(state);
+    if (state === "live") reachable();
+  },
 });
 
 // ---- Forms -----------------------------------------------------------------------------------
@@ -41,7 +45,8 @@ const underway = new WeakSet(); // forms whose request has no answer yet
 document.addEventListener(
   "submit",
   (event) => {
-    if (underway.has(event.target)) {
+    const ended = event.target === composer?.form && "gone" in body.dataset;
+    if (ended || underway.has(event.target)) {
       event.preventDefault();
       event.stopImmediatePropagation();
     } else if (event.target === composer?.form) {
@@ -64,7 +69,9 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
 });
 
 function answered(form, { xhr }) {
+  if (!xhr.status || xhr.status >= 400) leaveOneError(form);
   if (!xhr.status) return unreachable(form);
+  reachable();
   if (xhr.status >= 400) return;
   const next = /^\/chats\/([^/?#]+)$/.exec(xhr.getResponseHeader("HX-Redirect") ?? "")?.[1];
   if (form === composer?.form) {
@@ -86,16 +93,30 @@ function tellAnyway(header) {
   for (const [name, detail] of events) body.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));
 }
 
+/** The newest refusal takes the place of earlier ones in other forms. */
+function leaveOneError(form) {
+  for (const each of document.querySelectorAll("[data-error]")) {
+    if (!form.contains(each)) each.replaceChildren();
+  }
+}
+
+/** The server answers again: what said that it does not is over. */
+function reachable() {
+  for (const line of document.querySelectorAll("[data-unreachable]")) line.remove();
+}
+
 function unreachable(form) {
   const line = document.createElement("p");
   line.className = "error";
   line.setAttribute("role", "alert");
+  line.dataset.unreachable = "";
   const hint = document.createElement("small");
   hint.textContent = "Nothing was lost. Try again when the connection is back.";
   line.append("The server can’t be reached. ", hint);
   find("[data-error]", form)?.replaceChildren(line);
 }
 
+addEventListener("online", reachable);
 document.addEventListener("changed", () => live.catchUp());
 document.addEventListener("taken-back", ({ detail }) => detail?.text && composer?.put(detail.text));
 

@@ -10,7 +10,7 @@ export class Log {
     this.top = 0;
     scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
     // An opened <details> stays under the eyes of who opened it.
-    scroller.addEventListener("click", (event) => event.target.closest("summary") && this.follow(false));
+    scroller.addEventListener("click", (event) => this.opening(event.target.closest("summary")));
     this.jump?.addEventListener("click", () => {
       this.follow(true);
       this.scroller.focus({ preventScroll: true });
@@ -19,6 +19,14 @@ export class Log {
     const sizes = new ResizeObserver(() => this.settle());
     for (const element of [scroller, ...scroller.children]) sizes.observe(element);
     this.settle();
+  }
+
+  /** A summary is clicked: a form of a question that it opens is brought into view. */
+  opening(summary) {
+    if (!summary) return;
+    this.follow(false);
+    const details = summary.closest(".ask-card details[data-keep]");
+    details?.addEventListener("toggle", () => details.open && reveal(details), { once: true });
   }
 
   get below() {
@@ -48,4 +56,9 @@ export class Log {
   show() {
     if (this.jump) this.jump.hidden = this.following || this.below <= 40;
   }
+}
+
+function reveal(details) {
+  details.lastElementChild.scrollIntoView({ block: "nearest" });
+  find("textarea, input", details)?.focus({ preventScroll: true });
 }

@@ -42,7 +42,7 @@ def only_line(done: subprocess.CompletedProcess[str]) -> str:
     ("arguments", "words"),
     [
         (["--frobnicate"], ["--frobnicate", "--help"]),
-        (["serve", "--frobnicate"], ["--frobnicate", "--help"]),
+        (["serve", "--frobnicate"], ["--frobnicate", "'harness-web serve --help'"]),
         (["serve", "--por", "1"], ["--por"]),
         (["frobnicate"], ["frobnicate", "serve"]),
         (["serve", "--port"], ["--port", "argument"]),
@@ -51,10 +51,13 @@ def only_line(done: subprocess.CompletedProcess[str]) -> str:
         (["serve", "--port", "-1"], ["--port", "'-1'"]),
         (["serve", "--model", "frob:nicate"], ["--model", "'frob'", "openai, anthropic, demo"]),
         (["serve", "--model", "demo"], ["--model", "'demo'", "PROVIDER:NAME"]),
+        (["serve", "--model", "demo:other"], ["--model", "'demo:other'", "demo:demo"]),
+        (["serve", "--model", ""], ["--model", "PROVIDER:NAME"]),
+        (["serve", "--data-dir", ""], ["--data-dir", "no folder"]),
         (["serve", "--host", "0.0.0.0"], ["--host", "'0.0.0.0'", "127.0.0.1"]),
         (["serve", "--host", "192.0.2.1"], ["--host", "sign in"]),
         (["serve", "--host", "example.org"], ["--host", "'example.org'"]),
-        (["serve", "--log-level", "loud"], ["--log-level", "warning"]),
+        (["serve", "--log-level", "loud"], ["--log-level", "'loud'", "warning"]),
     ],
 )
 def test_a_wrong_request_is_one_clear_line(arguments: list[str], words: list[str]) -> None:
@@ -80,6 +83,15 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"Port {port} is taken" in line
     assert "--port" in line
+
+
+def test_a_variable_that_is_no_setting_is_told_and_serves_all_the_same(tmp_path: Path) -> None:
+    with serving("--data-dir", str(tmp_path), variables={"HARNESS_WEB_FOO": "1"}) as server:
+        assert httpx.get(f"{server.address}/", follow_redirects=True).status_code == 200
+        server.process.terminate()
+        assert server.process.wait(timeout=10) == 0
+        (line,) = server.stderr().splitlines()
+    assert line.startswith("harness-web: HARNESS_WEB_FOO is not a setting")
 
 
 @pytest.mark.parametrize("below", ["", "chats", "chats/mine"])
@@ -152,6 +164,7 @@ def test_an_option_wins_over_its_variable(tmp_path: Path) -> None:
         "HARNESS_WEB_PORT": "1",
         "HARNESS_WEB_MODEL": "openai:from-environment",
         "HARNESS_WEB_DATA_DIR": str(tmp_path / "environment"),
+        "ANTHROPIC_API_KEY": "a-key",
     }
     arguments = ("--model", "anthropic:from-option", "--data-dir", str(tmp_path / "option"))
     with serving(*arguments, variables=variables) as server:

@@ -12,7 +12,14 @@ from pydantic import ValidationError
 
 from web.harness.values.config import DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
-from web.settings import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, ServerLimits, Settings, read_settings
+from web.settings import (
+    DEFAULT_ANTHROPIC,
+    DEFAULT_OPENAI,
+    ServerLimits,
+    Settings,
+    read_settings,
+    unknown_variables,
+)
 
 SECRET = "sk-not-for-anybodys-eyes"
 
@@ -115,6 +122,9 @@ def test_a_refused_address_of_a_model_does_not_repeat_its_password() -> None:
         ("HARNESS_WEB_PORT", "eighty"),
         ("HARNESS_WEB_HOST", "0.0.0.0"),
         ("HARNESS_WEB_MODEL", "nobody:knows"),
+        ("HARNESS_WEB_MODEL", "demo:other"),
+        ("HARNESS_WEB_MODEL", " , "),
+        ("HARNESS_WEB_DATA_DIR", " "),
         ("HARNESS_WEB_OPEN", "perhaps"),
         ("HARNESS_WEB_LOG_LEVEL", "loud"),
         ("HARNESS_WEB_DATA_DIR", "~no-such-person/chats"),
@@ -127,6 +137,20 @@ def test_a_refusal_names_the_variable_in_one_line(name: str, value: str) -> None
         read_settings()
     assert refusal.value.message.startswith(f"{name}: ")
     assert "\n" not in refusal.value.message
+
+
+def test_a_variable_that_is_no_setting_is_found() -> None:
+    with variables(
+        HARNESS_WEB_FOO="1",
+        HARNESS_WEB_PORT__FOO="1",
+        HARNESS_WEB_PORT="1",
+        HARNESS_WEB_OPEN="0",
+        HARNESS_WEB_LIMITS__MAX_CHATS="7",
+        OPENAI_API_KEY=SECRET,
+    ):
+        # The tests' own variable for their browser may be there as well.
+        found = set(unknown_variables()) - {"HARNESS_WEB_CHROMIUM"}
+    assert found == {"HARNESS_WEB_FOO", "HARNESS_WEB_PORT__FOO"}
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.0.1", "::1"])

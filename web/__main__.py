@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from web import __version__
 from web.commands import serve
@@ -19,6 +19,13 @@ PROGRAM = "harness-web"
 
 class _Parser(argparse.ArgumentParser):
     """An argument parser that answers a mistake with one line instead of its whole usage."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuses what is not known here, so that a command points to its own help."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{PROGRAM}: {message}. See '{self.prog} --help'.\n")

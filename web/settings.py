@@ -7,10 +7,11 @@ A setting comes from, in this order: an option of the command line, an environme
 from __future__ import annotations
 
 import ipaddress
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -115,8 +116,28 @@ class Settings(BaseSettings):
     @classmethod
     def _read_models(cls, given: Any) -> tuple[ModelName, ...]:
         texts = [given] if isinstance(given, str | ModelName) else list(given)
-        names = [name for text in texts for name in str(text).split(",") if name.strip()]
+        names: list[str] = []
+        for text in texts:
+            found = [name for name in str(text).split(",") if name.strip()]
+            if not found:
+                raise ValueError("this names no model. Write PROVIDER:NAME, such as demo:demo")
+            names += found
         return tuple(dict.fromkeys(_known_model(name) for name in names))
+
+    @field_validator("data_dir", mode="before")
+    @classmethod
+    def _is_named(cls, folder: Any) -> Any:
+        if isinstance(folder, str) and not folder.strip():
+            raise ValueError("this names no folder; '.' is the one you are in")
+        return folder
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _is_level(cls, level: Any) -> Any:
+        levels = get_args(LogLevel)
+        if level not in levels:
+            raise ValueError(f"'{level}' is no level of the log. There are {', '.join(levels)}")
+        return level
 
     @field_validator("data_dir")
     @classmethod
@@ -170,6 +191,22 @@ def read_settings(options: Mapping[str, Any] | None = None) -> Settings:
         raise ConfigurationError(f"{_source(path, given)}: {said}.") from None
 
 
+def unknown_variables() -> list[str]:
+    """Variables of the environment that are named like a setting and are none."""
+    prefix = str(Settings.model_config["env_prefix"])
+    known = {prefix + name.upper() for name in Settings.model_fields}
+    known |= {str(field.validation_alias) for field in Settings.model_fields.values()}
+    # A wrong name of a limit is refused when the settings are read.
+    limits = f"{prefix}LIMITS__"
+    return sorted(
+        name
+        for name in os.environ
+        if name.upper().startswith(prefix)
+        and name.upper() not in known
+        and not name.upper().startswith(limits)
+    )
+
+
 def _source(path: list[str], given: Mapping[str, Any]) -> str:
     """The option or the variable that a setting came from, as a person wrote it."""
     name = path[0]
@@ -189,4 +226,6 @@ def _known_model(text: str) -> ModelName:
         raise ValueError(
             f"'{name.provider}' is no provider of models. There are {', '.join(PROVIDERS)}"
         )
+    if name.provider == DEMO_MODEL.provider and name != DEMO_MODEL:
+        raise ValueError(f"'{name}' is no model. The only one of its provider is {DEMO_MODEL}")
     return name

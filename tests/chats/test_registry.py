@@ -143,7 +143,7 @@ async def test_a_deletion_stops_what_the_chat_does() -> None:
 
 async def test_after_the_time_to_undo_nothing_of_a_chat_is_left() -> None:
     async with chat_room(ScriptedProvider(says("x")), undo_seconds=0.01) as room:
-        chat = await room.new_chat()
+        chat = await room.new_chat(request_id="r")
         turn = await room.say(chat)
         await room.result(turn.run_id)
         await room.chats.delete(chat)
@@ -155,6 +155,7 @@ async def test_after_the_time_to_undo_nothing_of_a_chat_is_left() -> None:
         assert await room.records.get(LOCAL_IDENTITY, chat.id) is None
         assert await room.sessions.list(LOCAL_IDENTITY) == []
         assert await room.all_events(turn.run_id) == []
+        assert room.chats._made == {}
         assert room.chats.side_bar(LOCAL_IDENTITY).slot("undo") == []
 
 

@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 
-from tests.support.chat_room import chat_room, log_of
+from tests.support.chat_room import ChatRoom, chat_room, log_of
 from tests.support.scripted_provider import ScriptedProvider, breaks, calls, says
-from web.chats.kinds import Call, Failure, Queued, UserMessage
+from web.chats.chat import Chat, Turn
+from web.chats.kinds import Call, Failure, Grant, Queued, UserMessage
+from web.chats.turns import GRANTS
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.tools.registry import ToolRegistry
 from web.harness.values.errors import (
@@ -215,6 +217,57 @@ async def test_a_grant_for_the_chat_holds_for_its_later_turns_and_no_other_chat(
         assert (await room.result(second.run_id)).text == "2"
         third = await room.say(other)
         await room.event(third.run_id, lambda body: isinstance(body, ApprovalRequired))
+
+
+async def asked(room: ChatRoom, turn: Turn) -> ApprovalRequired:
+    body = await room.event(turn.run_id, lambda body: isinstance(body, ApprovalRequired))
+    assert isinstance(body, ApprovalRequired)
+    return body
+
+
+async def granted_in_session(room: ChatRoom, chat: Chat) -> object:
+    async with await room.sessions.acquire(LOCAL_IDENTITY, chat.id) as lease:
+        return (await lease.read()).state[GRANTS]
+
+
+async def test_a_grant_is_shown_and_one_taken_back_between_turns_asks_again() -> None:
+    use = calls(("save", {"text": "a"}))
+    provider = ScriptedProvider(use, says("1"), use, says("2"))
+    async with chat_room(provider, asking_tools()) as room:
+        chat = await room.new_chat()
+        room.chats.revoke(chat, "save")
+        turn = await room.say(chat)
+        question = await asked(room, turn)
+        assert log_of(chat, "tool-save") == []
+        room.chats.decide(chat, question.key, "allow_chat")
+        assert log_of(chat, "tool-save") == [Grant("save")]
+        await room.result(turn.run_id)
+        assert await granted_in_session(room, chat) == ["save"]
+        room.chats.revoke(chat, "save")
+        assert (chat.grants, log_of(chat, "tool-save")) == ([], [])
+        second = await room.say(chat, "again")
+        question = await asked(room, second)
+        room.chats.decide(chat, question.key, "allow")
+        await room.result(second.run_id)
+        assert await granted_in_session(room, chat) == []
+
+
+async def test_a_grant_taken_back_during_a_run_holds_for_its_next_call() -> None:
+    use, go_on = calls(("save", {"text": "a"})), asyncio.Event()
+    provider = ScriptedProvider(use, [go_on, *use], says("done"))
+    async with chat_room(provider, asking_tools()) as room:
+        chat = await room.new_chat()
+        turn = await room.say(chat)
+        first = await asked(room, turn)
+        room.chats.decide(chat, first.key, "allow_chat")
+        room.chats.revoke(chat, "save")
+        go_on.set()
+        second = await room.event(
+            turn.run_id, lambda body: isinstance(body, ApprovalRequired) and body.key != first.key
+        )
+        assert isinstance(second, ApprovalRequired)
+        room.chats.decide(chat, second.key, "allow")
+        assert (await room.result(turn.run_id)).text == "done"
 
 
 async def test_another_model_answers_from_the_next_message_on() -> None:

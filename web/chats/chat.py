@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from web.chats.kinds import ChatState, Head, Queued
+from web.chats.kinds import ChatState, Grant, Head, Queued
 from web.chats.parts import Channel
 from web.chats.records import ChatRecord
 from web.chats.transcript import Transcript
 from web.harness.agent.agent import Agent
 from web.harness.sessions.identity import HarnessIdentity
+from web.harness.tools.permissions import Permissions
 from web.harness.values.messages import Message
 
 REMEMBERED_REQUESTS = 1_000
@@ -41,6 +42,8 @@ class Chat:
     history: list[Message] = field(default_factory=list)
     turn: Turn | None = None
     agent: Agent | None = None
+    permissions: Permissions | None = None
+    """Its agents' permissions, the truth in this process; the first turn reads the session's."""
     queue: list[Turn] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     requests: OrderedDict[str, Turn] = field(default_factory=OrderedDict)
@@ -66,6 +69,21 @@ class Chat:
 
     def show_head(self) -> None:
         self.channel.put("head-line", "head", Head(self.title, self.record.model))
+
+    @property
+    def grants(self) -> list[str]:
+        """The tools that a person allowed for this chat, in the order of their names."""
+        return self.permissions.grants if self.permissions is not None else []
+
+    def show_grants(self) -> None:
+        for tool in self.grants:
+            self.channel.put(f"g-{tool}", f"tool-{tool}", Grant(tool))
+
+    def revoke(self, tool: str) -> None:
+        """Has a tool ask again, in a run under way too; one that was not allowed is fine."""
+        if self.permissions is not None:
+            self.permissions.revoke(tool)
+        self.channel.remove(f"g-{tool}")
 
     def remember(self, turn: Turn) -> None:
         self.requests[turn.request_id] = turn

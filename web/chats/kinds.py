@@ -142,6 +142,14 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class Grant:
+    """A tool that a person allowed for the chat, until that is taken back."""
+
+    kind: ClassVar[str] = "grant"
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A chat in the side bar. `at` is its last activity in seconds since the epoch."""
 
@@ -174,6 +182,7 @@ PartData = (
     | Queued
     | Status
     | Head
+    | Grant
     | Row
     | Undo
 )

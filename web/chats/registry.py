@@ -26,6 +26,8 @@ SIDE_BAR = "chats"
 """The channel of the side bar; no chat has this id."""
 
 TITLE_CHARS = 60
+MAX_REASON_CHARS = 10_000
+MAX_REQUEST_ID_CHARS = 200
 
 _MARKS = re.compile(
     r"^\s*(?:#{1,6}\s|>\s?|[-+*]\s)+|(?<![\w`*~])[`*~]+(?=\w)|(?<=[\w.!?])[`*~]+(?![\w`*~])"
@@ -150,6 +152,12 @@ class Chats:
         """Sends a message; see `Turns.send`. A model given here is the chat's from now on."""
         # A message that is refused changes nothing, the model neither.
         model = self._offered(model or chat.record.model)
+        if len(request_id) > MAX_REQUEST_ID_CHARS:
+            raise LimitExceeded(
+                f"A request id has at most {MAX_REQUEST_ID_CHARS} characters.",
+                hint="Use a shorter one.",
+                code="too_long",
+            )
         turn = Turn(self._new_id(), text, model, request_id or self._new_id())
         stands = self._turns.send(chat, turn, queue=queue)
         if stands is turn:
@@ -194,10 +202,21 @@ class Chats:
         reason: str = "",
     ) -> None:
         """Answers a question of the run under way. Raises DecisionRefused."""
+        if len(reason) > MAX_REASON_CHARS:
+            raise LimitExceeded(
+                f"The reason has {len(reason):,} characters; at most {MAX_REASON_CHARS:,} fit.",
+                hint="Shorten it. The question is still open.",
+                code="too_long",
+            )
         active = chat.turn.run_id if chat.turn is not None else None
         if chat.agent is None or (run_id is not None and run_id != active):
             raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
         chat.agent.decide(key, decision, arguments=arguments, reason=reason)
+        chat.show_grants()
+
+    def revoke(self, chat: Chat, tool: str) -> None:
+        """Takes back that a tool runs unasked in this chat; the next call of it asks again."""
+        chat.revoke(tool)
 
     async def change(
         self, chat: Chat, *, title: str | None = None, model: str | None = None
@@ -269,6 +288,8 @@ class Chats:
         self.side_bar(chat.identity).remove(f"z-{chat.id}")
         await self._turns.close(chat)
         del self._chats[chat.identity, chat.id]
+        for key in [key for key, made in self._made.items() if made is chat]:
+            del self._made[key]
         await self._turns.forget(chat)
         await self._records.delete(chat.identity, chat.id)
         await self._sessions.delete(chat.identity, chat.id)

@@ -224,14 +224,16 @@ class Turns:
             emit([RunResult("cancelled", "", reason="stopped")])
             return
         model = ModelName.parse(turn.model)
-        permissions = Permissions(grants=services.state.get(GRANTS, ()))
+        if chat.permissions is None:
+            chat.permissions = Permissions(grants=services.state.get(GRANTS, ()))
+            chat.show_grants()
         standard = self._equipment.config
         prompt = chat.record.system_prompt or standard.system_prompt
         async with Agent(
             replace(standard, model=model, system_prompt=prompt),
             provider=self._equipment.provider(model),
             tools=self._equipment.tools(chat),
-            permissions=permissions,
+            permissions=chat.permissions,
             messages=services.history,
             session_id=chat.id,
         ) as chat.agent:
@@ -240,7 +242,7 @@ class Turns:
                 services.replayable = result.status not in _UNFINISHED
             finally:
                 services.history = chat.history = chat.agent.memory.get_messages()
-                services.state[GRANTS] = permissions.grants
+                services.state[GRANTS] = chat.grants
                 chat.agent = None
 
     async def _go_on(self, chat: Chat, turn: Turn) -> None:

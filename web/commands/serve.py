@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 DESCRIPTION = """\
@@ -71,8 +72,14 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serves until it is stopped. Raises HarnessError when it cannot start."""
     from web.commands.server import serve
-    from web.settings import read_settings
+    from web.settings import read_settings, unknown_variables
 
     given = {name: value for name, value in vars(options).items() if name != "run"}
-    serve(read_settings(given))
+    settings = read_settings(given)
+    for name in unknown_variables():
+        print(
+            f"harness-web: {name} is not a setting and is ignored. See 'harness-web serve --help'.",
+            file=sys.stderr,
+        )
+    serve(settings)
     return 0

@@ -19,6 +19,8 @@ from web.chats.chat import Chat
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import Decision
 from web.harness.values.messages import JsonObject
+from web.harness.values.model import parse_arguments
+from web.harness.values.text import sayable
 from web.ui.services import UiServices
 
 Fields = dict[str, str]
@@ -36,6 +38,7 @@ def form_routes(services: UiServices) -> list[Route]:
                 ("messages", forms.send),
                 ("stop", forms.stop),
                 ("approvals/{key}", forms.decide),
+                ("grants/{tool}/revoke", forms.revoke),
                 ("queue/{run_id}/take-back", forms.take_back),
                 ("retry", forms.retry),
                 ("delete", forms.delete),
@@ -124,6 +127,10 @@ class _Forms:
         )
         return _stay(request, chat)
 
+    async def revoke(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        self._chats.revoke(chat, request.path_params["tool"])
+        return _stay(request, chat)
+
     async def take_back(self, chat: Chat, fields: Fields, request: Request) -> Response:
         text = self._chats.take_back(chat, request.path_params["run_id"])
         if not _by_script(request):
@@ -150,10 +157,13 @@ class _Forms:
 
 async def _fields(request: Request) -> Fields:
     """The text fields of a form; files are not taken here."""
+    _, _, charset = request.headers.get("content-type", "").lower().partition("charset=")
+    if charset and charset.strip(' "').partition(";")[0] not in ("utf-8", "utf8"):
+        raise HarnessError("Only forms in UTF-8 are taken.", code="unsupported_media_type")
     async with request.form(max_files=0, max_fields=32, max_part_size=2**21) as form:
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
     # Browsers send line ends as CR LF.
-    fields = {name: value.replace("\r\n", "\n") for name, value in fields.items()}
+    fields = {name: sayable(value.replace("\r\n", "\n")) for name, value in fields.items()}
     request.state.fields = fields
     return fields
 
@@ -162,15 +172,8 @@ def _edited(text: str) -> JsonObject | None:
     """Arguments that the person changed, as a JSON object; None where they were left alone."""
     if not text.strip():
         return None
-    try:
-        arguments: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise HarnessError(
-            f"The arguments are not JSON: {error}",
-            hint="The question is still open.",
-            code="invalid_arguments",
-        ) from error
-    if not isinstance(arguments, dict):
+    arguments, malformed = parse_arguments(text)
+    if malformed is not None:
         raise HarnessError(
             "The arguments must be one JSON object.",
             hint="The question is still open.",

@@ -152,4 +152,5 @@ def _theme(request: Request) -> str:
 
 
 def _html(services: UiServices, name: str, page: dict[str, Any], status: int = 200) -> HTMLResponse:
-    return HTMLResponse(services.templates.get_template(f"pages/{name}.html").render(page), status)
+    html = services.templates.get_template(f"pages/{name}.html").render(page)
+    return HTMLResponse(html.encode(errors="replace"), status)

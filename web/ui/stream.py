@@ -20,7 +20,7 @@ from web.ui.services import UiServices
 BEAT_SECONDS = 5
 """A reader that hears nothing for much longer knows that the stream is stalled."""
 
-MAX_CHANNELS = 64
+MAX_CHANNELS = 256
 """Of one stream: the tabs of one browser share it."""
 
 
@@ -42,7 +42,8 @@ def stream_routes(services: UiServices) -> list[Route]:
         """One frame as JSON with all that changed; `channels` is empty where nothing did."""
         _, frames = _asked(request, services)
         frame = await frames.next()
-        return Response(frame or _nothing(services, frames), media_type="application/json")
+        body = (frame or _nothing(services, frames)).encode(errors="replace")
+        return Response(body, media_type="application/json")
 
     return [Route("/stream", stream), Route("/changes", changes)]
 
@@ -71,7 +72,9 @@ async def _frames(
         while True:
             frame = await frames.next()
             if frame is not None:
-                yield f"id: {frames.cursor}\nevent: frame\ndata: {frame}\n\n".encode()
+                yield f"id: {frames.cursor}\nevent: frame\ndata: {frame}\n\n".encode(
+                    errors="replace"
+                )
                 await asyncio.sleep(steps.wait())
             await watcher.changed()
 

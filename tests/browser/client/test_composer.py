@@ -153,6 +153,42 @@ async def test_an_error_stands_in_the_form_and_loses_nothing(scene: Scene) -> No
     assert ids == ["from-the-page", "from-the-page"]
 
 
+@pytest.mark.parametrize("cut", [True, False], ids=["the stream too", "not the stream"])
+async def test_that_the_server_is_away_is_said_no_longer_than_it_is_so(
+    scene: Scene, cut: bool
+) -> None:
+    scene.complaints.allow("ERR_|Failed to load|htmx")
+    page = await scene.open()
+    await page.fill(BOX, "precious")
+    await scene.context.set_offline(True)
+    if cut:
+        scene.script.cut()
+        await expect(page.locator("[data-banner]")).to_contain_text("No connection")
+    await page.press(BOX, "Enter")
+    line = page.locator("[data-composer] [role=alert]")
+    await expect(line).to_contain_text("be reached")
+    await scene.context.set_offline(False)
+    await expect(line).to_have_count(0)
+    await expect(page.locator(BOX)).to_have_value("precious")
+
+
+async def test_a_refusal_takes_the_place_of_an_earlier_one(scene: Scene) -> None:
+    scene.complaints.allow("409|Response Status Error")
+
+    async def refuse(sent: Sent) -> Response:
+        return error(f"Refused: {sent.path}")
+
+    scene.script.answers[SEND] = scene.script.answers["/other"] = refuse
+    scene.script.put("one", "a", f"<div @>{form('/other', '<button>Other</button>')}</div>")
+    page = await scene.open()
+    lines = page.locator("[role=alert]")
+    await page.fill(BOX, "precious")
+    await page.press(BOX, "Enter")
+    await expect(lines).to_have_text([f"Refused: {SEND}"])
+    await page.click("#a button")
+    await expect(lines).to_have_text(["Refused: /other"])
+
+
 async def test_a_changed_text_is_tried_under_another_id(scene: Scene) -> None:
     scene.complaints.allow("409|Response Status Error")
 

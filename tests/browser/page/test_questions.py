@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.page.stage import STATUS, Stage, shows, written
+from tests.browser.page.stage import BOX, STATUS, Stage, shows, written
 from tests.support.scripted_provider import calls, says
 from web.harness.values.messages import ToolResultBlock
 
@@ -86,6 +86,79 @@ async def test_allowed_for_this_chat_asks_no_second_time(stage: Stage, tmp_path:
     other = await stage.asked("Write a fourth")
     await page.goto(f"{stage.server.address}/chats/{other}")
     await expect(card(page, "four.txt")).to_be_visible()
+
+
+async def test_a_tool_allowed_for_the_chat_is_shown_and_asks_again_when_told(stage: Stage) -> None:
+    stage.play(calls(write()), says("one"))
+    chat = await stage.asked("Write one")
+    page = await stage.open(f"/chats/{chat}")
+    await page.set_viewport_size({"width": 1400, "height": 800})
+    tool = page.locator(".tools li", has_text="write_file")
+    await expect(tool).to_contain_text("asks first")
+    await card(page).get_by_role("button", name="Allow in this chat").click()
+    await expect(tool.locator(".chip:visible")).to_have_text("allowed in this chat")
+    await shows(page, "idle")
+    await page.reload()
+    await expect(tool.locator(".chip:visible")).to_have_text("allowed in this chat")
+    await tool.get_by_role("button", name="Ask again").click()
+    await expect(tool.locator(".chip:visible")).to_have_text("asks first")
+    stage.play(calls(write("two.txt")))
+    await stage.server.send(chat, "Write another")
+    await expect(card(page, "two.txt")).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (380, 760)])
+@pytest.mark.parametrize(
+    ("way", "field", "button"),
+    [
+        ("Edit…", "Arguments, as JSON", "Allow with these arguments"),
+        ("Deny…", "Reason, which the model reads (may be empty)", "Deny"),
+    ],
+)
+async def test_an_opened_way_to_answer_comes_into_view_with_its_field_focused(
+    stage: Stage, width: int, height: int, way: str, field: str, button: str
+) -> None:
+    chat = await stage.answered("Long", *says("paragraph\n\n" * 60))
+    stage.play(calls(write(content="line\n" * 12)))
+    await stage.server.send(chat, "Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    await page.set_viewport_size({"width": width, "height": height})
+    await expect(card(page)).to_be_visible()
+    await open_way(card(page), way)
+    await expect(card(page).get_by_label(field, exact=True)).to_be_focused()
+    # The middle of the button is the button's: neither the dock nor "Jump to latest" covers it.
+    submit = card(page).get_by_role("button", name=button, exact=True)
+    on_top = """(element) => { const { left, top, width, height } = element.getBoundingClientRect();
+        return element.contains(document.elementFromPoint(left + width / 2, top + height - 2)) }"""
+    assert await submit.evaluate(on_top)
+
+
+async def test_a_chat_that_is_gone_offers_nothing_that_can_only_fail(stage: Stage) -> None:
+    stage.play(calls(write()))
+    chat = await stage.asked("Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    await expect(card(page)).to_be_visible()
+    await page.fill(BOX, "half a thought")
+    await stage.server.client.delete(f"/api/chats/{chat}")
+    await expect(page.locator("[data-banner]")).to_be_visible()
+    for name in ("Allow once", "Edit…", "Stop", "Send"):
+        await expect(page.get_by_text(name, exact=True)).to_be_hidden()
+    await expect(page.locator(".composer [data-when-gone]")).to_be_visible()
+    methods: list[str] = []
+    page.on("request", lambda request: methods.append(request.method))
+    await page.locator(BOX).press("Enter")
+    await expect(page.locator(BOX)).to_have_value("half a thought")
+    assert "POST" not in methods
+
+
+async def test_a_note_about_the_end_of_a_file_is_whole_on_a_narrow_screen(stage: Stage) -> None:
+    stage.play(calls(write(content="a word and " * 40)))
+    chat = await stage.asked("Write a note")
+    page = await stage.open(f"/chats/{chat}")
+    await page.set_viewport_size({"width": 380, "height": 760})
+    await expect(card(page).locator(".diff .gap")).to_contain_text("does not end with a line break")
+    cut = "(diff) => diff.scrollWidth - diff.clientWidth"
+    assert await card(page).locator(".diff").evaluate(cut) <= 0
 
 
 async def test_the_model_gets_the_reason_of_a_denial(stage: Stage, tmp_path: Path) -> None:

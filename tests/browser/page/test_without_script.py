@@ -74,6 +74,28 @@ async def test_a_running_answer_is_stopped(plain: Stage) -> None:
     assert plain.model.open == 0
 
 
+async def test_a_tool_allowed_for_the_chat_asks_again_when_told(plain: Stage) -> None:
+    plain.play(calls(WRITE), says("written"))
+    chat = await plain.asked("Write")
+    page = await open_plain(plain, f"/chats/{chat}")
+    await page.set_viewport_size({"width": 1400, "height": 800})
+    await page.get_by_role("button", name="Allow in this chat").click()
+    await expect(page.locator(".tools")).to_contain_text("allowed in this chat")
+    await page.get_by_role("button", name="Ask again").click()
+    await expect(page).to_have_url(f"{plain.server.address}/chats/{chat}")
+    await expect(page.locator(".tools")).not_to_contain_text("allowed in this chat")
+
+
+async def test_the_send_button_stands_at_the_end_of_the_message_box(plain: Stage) -> None:
+    chat = await plain.answered("Hello")
+    page = await open_plain(plain, f"/chats/{chat}")
+    row = await page.locator(".box .row").bounding_box()
+    send = await page.locator(".box .send").bounding_box()
+    assert row is not None
+    assert send is not None
+    assert abs(row["x"] + row["width"] - send["x"] - send["width"]) < 2
+
+
 async def test_a_call_is_allowed_once(plain: Stage, tmp_path: Path) -> None:
     plain.play(calls(WRITE), says("written"))
     chat = await plain.asked("Write")

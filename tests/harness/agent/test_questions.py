@@ -38,8 +38,18 @@ async def test_edited_arguments_run_and_the_model_is_told() -> None:
     (start,) = of_type(events, ToolCallStart)
     assert (start.arguments, start.edited) == ({"text": "b"}, True)
     (result,) = of_type(events, ToolResult)
-    assert "saved b" in result.text
-    assert "changed the arguments" in result.text
+    said, _, note = result.text.partition("\n")
+    assert said == "saved b"
+    assert note == 'The person changed the arguments before it ran, to: {"text": "b"}'
+
+
+async def test_long_edited_arguments_are_repeated_to_the_model_in_part() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    events, _ = await decided(agent, "allow", arguments={"text": "é" * 50_000})
+    note = of_type(events, ToolResult)[0].text.partition("\n")[2]
+    assert 'to: {"text": "éé' in note
+    assert 2_000 < len(note) < 2_200
+    assert note.endswith("more characters)")
 
 
 async def test_edited_arguments_that_do_not_fit_leave_the_question_open() -> None:

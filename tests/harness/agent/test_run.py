@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator
 from contextlib import suppress
+from dataclasses import asdict
 
 import pytest
 
@@ -24,6 +28,7 @@ from web.harness.values.events import (
     AttemptReset,
     ErrorReport,
     Event,
+    EventBody,
     RunResult,
     TextDelta,
     ToolCallDelta,
@@ -31,9 +36,10 @@ from web.harness.values.events import (
     ToolResult,
     UsageReport,
     Waiting,
+    event_data,
 )
 from web.harness.values.messages import ThinkingBlock, ToolResultBlock
-from web.harness.values.model import TextChunk
+from web.harness.values.model import ModelChunk, ModelDone, ModelRequest, TextChunk
 from web.harness.values.usage import Prices
 
 pytestmark = pytest.mark.anyio
@@ -305,3 +311,63 @@ async def test_an_agent_without_anything_uses_the_demo_model_and_says_so() -> No
     async with Agent() as agent:
         result = await agent.run("help")
     assert "demo" in result.text.lower()
+
+
+async def test_half_characters_of_models_and_tools_never_get_any_further() -> None:
+    registry = ToolRegistry()
+
+    @registry.register(permission=PermissionLevel.ALLOW)
+    def echo(text: str) -> str:
+        return f"{text} and \ud800"
+
+    bad = "\ud83d"
+    agent = agent_for(
+        calls(("echo", {"text": bad}), (f"no{bad}", {bad: bad}), text=f"text {bad}"),
+        [*thinks(f"thought {bad}", f"end {bad}")],
+        tools=registry,
+    )
+    events = await all_events(agent)
+    written = [event_data(event.body) for event in events]
+    written += [asdict(message) for message in agent.memory.get_messages()]
+    json.dumps(written, ensure_ascii=False).encode()
+    assert events[-1].body.type == "run_result"
+
+
+async def test_arguments_that_are_nested_without_end_are_refused_with_words() -> None:
+    deep: dict[str, object] = {}
+    inner = deep
+    for _ in range(200):
+        inner["a"] = inner = {}
+    agent = agent_for(calls(("double", deep)), says("ok"))
+    (result,) = of_type(await all_events(agent), ToolResult)
+    assert result.is_error
+    assert "nested" in result.text
+
+
+async def test_a_great_deal_at_once_lets_others_have_their_turn() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def slow(bodies: list[EventBody]) -> None:
+        # As a listener that folds what comes: some milliseconds for each batch.
+        until = time.perf_counter() + 0.003
+        while time.perf_counter() < until:
+            pass
+
+    class AllAtOnce(ScriptedProvider):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[list[ModelChunk], None]:
+            yield [TextChunk("a") for _ in range(1_000)]
+            yield [ModelDone("end_turn")]
+
+    agent = agent_for(provider=AllAtOnce())
+    counting = asyncio.ensure_future(count())
+    await asyncio.sleep(0)
+    before = turns
+    await agent.perform("hello", run_id="r", emit=slow)
+    counting.cancel()
+    assert turns - before > 5

@@ -38,6 +38,8 @@ async def run(name: str, arguments: JsonObject, now: datetime = NOON) -> ToolOut
             {"timezone": "America/New York"},
             "2026-07-01T06:00:05-04:00 (Wednesday, America/New_York)",
         ),
+        ({"timezone": "Tokyo"}, "2026-07-01T19:00:05+09:00 (Wednesday, Asia/Tokyo)"),
+        ({"timezone": "new york"}, "2026-07-01T06:00:05-04:00 (Wednesday, America/New_York)"),
     ],
 )
 async def test_the_time_has_zone_and_weekday(arguments: JsonObject, text: str) -> None:
@@ -59,7 +61,8 @@ async def test_a_clock_without_a_zone_is_local_time() -> None:
 @pytest.mark.parametrize(
     ("zone", "words"),
     [
-        ("Berlin", "Did you mean 'Europe/Berlin'?"),
+        ("Asia/Berlin", "Did you mean 'Europe/Berlin'?"),
+        ("Istanbul", "Did you mean 'Asia/Istanbul'?"),
         ("Europe/Berlim", "Did you mean 'Europe/Berlin'"),
         ("../../etc/passwd", "not a known time zone"),
         ("/etc/localtime", "not a known time zone"),
@@ -80,16 +83,20 @@ async def test_both_run_by_themselves_and_may_be_repeated() -> None:
         assert (tool.permission, tool.replay) == (PermissionLevel.ALLOW, "safe")
 
 
-async def test_wait_waits_as_long_as_asked() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [("1.5", "Waited 1.5 seconds."), ("1", "Waited 1 second."), ("0", "Waited 0 seconds.")],
+)
+async def test_wait_waits_as_long_as_asked(seconds: str, text: str) -> None:
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
     registry = ToolRegistry(clock_tools(lambda: NOON, sleep))
-    output = await registry.run("wait", {"seconds": "1.5"}, ToolContext("call-1"), 10)
-    assert output.text == "Waited 1.5 seconds."
-    assert waited == [1.5]
+    output = await registry.run("wait", {"seconds": seconds}, ToolContext("call-1"), 10)
+    assert output.text == text
+    assert waited == [float(seconds)]
 
 
 @pytest.mark.parametrize("seconds", [-1, 600.5, 1e300])

@@ -11,7 +11,6 @@ from tests.support.asking import Gathered, asked, gather
 from web.harness.providers import make_provider
 from web.harness.providers.demo.arguments import arguments_of, raw_arguments
 from web.harness.providers.demo.provider import DemoProvider
-from web.harness.providers.demo.texts import long_text
 from web.harness.values.errors import ProviderError
 from web.harness.values.messages import (
     Message,
@@ -244,6 +243,13 @@ async def test_calls_are_chained_and_the_last_result_is_passed_on() -> None:
     assert len(set(chat.ids)) == len(chat.ids) == 3
 
 
+@pytest.mark.parametrize("second", ["/calculate {result} + 1", "calculate {result} + 1"])
+async def test_words_may_begin_with_the_last_result(second: str) -> None:
+    chat = Chat("42", "43")
+    await chat.say(f"/calculate 6*7 then {second}")
+    assert chat.calls[1] == ("calculate", {"expression": "42 + 1"})
+
+
 async def test_then_in_an_argument_parts_nothing() -> None:
     first = await calls_of('/write_file {"path": "a.txt", "content": "one then /list_files"}')
     assert first == [("write_file", {"path": "a.txt", "content": "one then /list_files"})]
@@ -270,32 +276,36 @@ async def test_several_calls_come_in_one_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["long 2000", "write 2000 words", "Give me a text of 2,000 words fast"]
+    "text",
+    [
+        "parallel: what time is it ; calculate 3*3",
+        "parallel: what time is it; /calculate 3*3",
+        "Parallel:\nwhat time is it\ncalculate 3*3",
+        "parallel: what time is it and calculate 3*3",
+    ],
 )
-async def test_a_long_answer_has_the_length_that_was_asked_for(text: str) -> None:
-    found = await say(text)
-    body = found.text.partition("\n\n")[2]
-    assert len(body.split()) == 2000
-    assert body == (await say("long 2000")).text.partition("\n\n")[2]
-    for piece in ("## ", "\n- ", "\n| ", "```python", "$", "]("):
-        assert piece in body
+async def test_several_calls_may_be_asked_for_in_plain_words(text: str) -> None:
+    assert await calls_of(text) == [("current_time", {}), ("calculate", {"expression": "3*3"})]
 
 
-@pytest.mark.parametrize("words", [1, 7, 64, 100, 250, 333, 600, 2001])
-def test_a_long_answer_ends_with_nothing_open(words: int) -> None:
-    text = long_text(words)
-    assert len(text.split()) == words
-    assert text.endswith(".\n")
-    for mark in ("**", "`", "```", "$"):
-        assert text.count(mark) % 2 == 0, mark
-    assert not set(text.rstrip().rpartition("\n\n")[2]) & set("*`$|#")
+@pytest.mark.parametrize("separator", [" ; ", ", ", "\n"])
+async def test_a_part_that_asks_for_no_tool_is_told_and_nothing_is_called(separator: str) -> None:
+    found = await say(f"parallel: what time is it{separator}dance the polka")
+    assert not found.done.tool_uses
+    assert "called nothing" in found.text
+    assert "`dance the polka`" in found.text
 
 
-@pytest.mark.parametrize(
-    ("text", "words"), [("long 30 at 20 tokens a second", 30), ("long at 9 tokens/s", 600)]
-)
-async def test_the_speed_is_not_taken_for_the_length(text: str, words: int) -> None:
-    assert len((await say(text)).text.partition("\n\n")[2].split()) == words
+async def test_parallel_alone_is_answered_with_what_to_try() -> None:
+    found = await say("parallel:")
+    assert not found.done.tool_uses
+    assert "Try one of these" in found.text
+
+
+async def test_a_result_that_is_a_sentence_has_one_full_stop() -> None:
+    text = await Chat("Wrote 5 characters to a.txt.").say("save hello to a.txt")
+    assert text.endswith("`write_file` returned `Wrote 5 characters to a.txt.`\n")
+    assert (await Chat("42").say("calculate 6*7")).endswith("returned `42`.\n")
 
 
 async def test_the_pace_is_kept_in_real_time_and_tokens_come_one_by_one() -> None:
@@ -312,12 +322,6 @@ async def test_thinking_is_shown_before_the_answer_or_the_call() -> None:
     called = await say("think hard, then /calculate 6*7")
     assert called.thinking
     assert called.done.tool_uses[0].arguments == {"expression": "6*7"}
-
-
-async def test_every_construct_of_markdown_is_shown() -> None:
-    text = (await say("show markdown")).text
-    for piece in ("# ", "- [x]", "~~", "```", "$$", "> ", "|--", "---", "![", "[note]:", "1. "):
-        assert piece in text
 
 
 async def test_a_failure_is_shown_on_request() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from web.harness.values.text import sayable
+
 from .blocks import Block, Removed
 from .ledger import Ledger
 from .limits import DEFAULT, Limits
@@ -153,11 +155,4 @@ class Spaces:
 
 def clean(text: str) -> str:
     """The text without what no page can hold: NUL and half characters become U+FFFD."""
-    text = text.replace("\0", "\ufffd")
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return sayable(text.replace("\0", "\ufffd"))

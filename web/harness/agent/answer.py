@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 
 from web.harness.values.events import EventBody, TextDelta, ThinkingDelta, ToolCallDelta
@@ -21,6 +23,13 @@ from web.harness.values.model import (
     ThinkingChunk,
     ToolUseChunk,
 )
+from web.harness.values.text import sayable, sayable_json
+
+SLICE = 64
+"""Chunks that are taken before it is looked how long it took."""
+
+SLICE_SECONDS = 0.005
+"""After so long others are let have the event loop."""
 
 Emit = Callable[[list[EventBody]], None]
 
@@ -41,9 +50,15 @@ class AnswerBuilder:
     async def receive(self, provider: Provider, request: ModelRequest) -> ModelDone:
         """Streams one answer to its end. Raises ProviderError; closes the stream in any case."""
         stream = provider.stream(request)
+        began = time.perf_counter()
         try:
             async for chunks in stream:
-                self._take(chunks)
+                for start in range(0, len(chunks), SLICE):
+                    self._take(chunks[start : start + SLICE])
+                    # What one read brought, or what waits in a buffer, may be a great deal.
+                    if time.perf_counter() - began > SLICE_SECONDS:
+                        await asyncio.sleep(0)
+                        began = time.perf_counter()
         finally:
             await stream.aclose()
         if self.done is None:
@@ -64,8 +79,7 @@ class AnswerBuilder:
         blocks = list(self._blocks)
         if calls and self.done is not None and self.done.stop_reason != "refusal":
             blocks += (
-                ToolUseBlock(self.call_id(index), use.name, use.arguments, use.malformed)
-                for index, use in enumerate(self.done.tool_uses)
+                _own_call(use, self.call_id(index)) for index, use in enumerate(self.done.tool_uses)
             )
         if not any(isinstance(block, TextBlock | ToolUseBlock) for block in blocks):
             return None
@@ -75,8 +89,8 @@ class AnswerBuilder:
         events: list[EventBody] = []
         for chunk in chunks:
             match chunk:
-                case TextChunk(text):
-                    if text:
+                case TextChunk():
+                    if text := sayable(chunk.text):
                         self._close_thinking(None)
                         self._text.append(text)
                         events.append(TextDelta(text, self.message_id))
@@ -85,7 +99,10 @@ class AnswerBuilder:
                 case ToolUseChunk():
                     events.append(
                         ToolCallDelta(
-                            self.call_id(chunk.index), chunk.name, chunk.arguments, self.message_id
+                            self.call_id(chunk.index),
+                            sayable(chunk.name),
+                            sayable(chunk.arguments),
+                            self.message_id,
                         )
                     )
                 case ModelDone():
@@ -100,9 +117,9 @@ class AnswerBuilder:
             self._close_thinking(None)
             self._blocks.append(ThinkingBlock("", chunk.signature, redacted=True))
             return
-        if chunk.text:
-            self._thinking.append(chunk.text)
-            events.append(ThinkingDelta(chunk.text, self.message_id))
+        if text := sayable(chunk.text):
+            self._thinking.append(text)
+            events.append(ThinkingDelta(text, self.message_id))
         if chunk.signature:
             self._close_thinking(chunk.signature)
 
@@ -115,3 +132,12 @@ class AnswerBuilder:
         if self._text:
             self._blocks.append(TextBlock("".join(self._text)))
             self._text = []
+
+
+def _own_call(use: ToolUseBlock, call_id: str) -> ToolUseBlock:
+    """The call under our own id, with nothing in it that could not be sent on."""
+    name = sayable(use.name)
+    try:
+        return ToolUseBlock(call_id, name, sayable_json(use.arguments), use.malformed)
+    except ValueError as error:
+        return ToolUseBlock(call_id, name, malformed=str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from contextlib import suppress
@@ -19,11 +20,14 @@ from web.harness.values.config import AgentConfig
 from web.harness.values.errors import DecisionRefused, ToolError
 from web.harness.values.events import ApprovalRequired, ToolCallStart, ToolResult
 from web.harness.values.messages import JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
+from web.harness.values.text import sayable
 
 log = logging.getLogger(__name__)
 
 PREVIEW_SECONDS = 5.0
 """A question is put without its preview when that takes longer."""
+NOTED_CHARS = 2_000
+"""So much of edited arguments is repeated to the model."""
 
 
 @dataclass(slots=True)
@@ -192,16 +196,18 @@ class Calls:
             max_chars=self._config.limits.max_result_chars,
         )
         if call.edited:
-            note = f"The person changed the arguments to {call.use.arguments!r} before it ran."
-            output = replace(output, content=(TextBlock(note), *output.content))
+            # After what the tool said: the first line of a result is all that many readers see.
+            note = TextBlock(_edit(call.use.arguments))
+            output = replace(output, content=(*output.content, note))
         if call.result is None:
             self._settle(call, output)
 
     def _settle(self, call: _Call, output: ToolOutput, *, stopped: bool = False) -> None:
-        call.result = ToolResultBlock(call.use.id, output.content, output.is_error)
+        content = tuple(TextBlock(sayable(block.text)) for block in output.content)
+        call.result = ToolResultBlock(call.use.id, content, output.is_error)
         seconds = None if call.started is None else time.monotonic() - call.started
         decision = call.answer.decision if call.answer else None
-        text = output.text
+        text = call.result.text
         self._emit(
             [
                 ToolResult(
@@ -224,6 +230,14 @@ class Calls:
 
     def _context_of(self, call: _Call) -> ToolContext:
         return replace(self._context, call_id=call.use.id)
+
+
+def _edit(arguments: JsonObject) -> str:
+    """Tells the model which arguments a person put in place of its own."""
+    text = json.dumps(arguments, ensure_ascii=False)
+    if len(text) > NOTED_CHARS:
+        text = f"{text[:NOTED_CHARS]}… ({len(text) - NOTED_CHARS:,} more characters)"
+    return f"The person changed the arguments before it ran, to: {text}"
 
 
 def _denial(reason: str) -> str:

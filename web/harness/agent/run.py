@@ -34,6 +34,7 @@ from web.harness.values.errors import HarnessError, ProviderError
 from web.harness.values.events import AttemptReset, ErrorReport, RunResult, UsageReport, Waiting
 from web.harness.values.messages import Message, TextBlock
 from web.harness.values.model import ModelRequest, Provider
+from web.harness.values.text import sayable
 
 log = logging.getLogger(__name__)
 
@@ -208,7 +209,7 @@ class Run:
         )
 
     def _show_retry(self, action: CallModel) -> None:
-        reason = self._error.message if self._error is not None else ""
+        reason = sayable(self._error.message) if self._error is not None else ""
         self._emit(
             [
                 AttemptReset(action.message_id, action.attempt, reason),
@@ -226,7 +227,8 @@ class Run:
         )
         if action.status == "failed":
             error = self._error or HarnessError("The run failed.", code=action.reason)
-            self._emit([ErrorReport(error.code, error.message, error.hint), result])
+            report = ErrorReport(error.code, sayable(error.message), sayable(error.hint))
+            self._emit([report, result])
         else:
             self._emit([result])
         return result

@@ -47,7 +47,7 @@ def clock_tools(
         if not 0 <= seconds <= MAX_WAIT_SECONDS:
             raise ToolError(f"seconds must be from 0 to {MAX_WAIT_SECONDS}, not {seconds:g}.")
         await sleep(seconds)
-        return f"Waited {seconds:g} seconds."
+        return f"Waited {seconds:g} {'second' if seconds == 1 else 'seconds'}."
 
     return [
         function_tool(tool, permission=PermissionLevel.ALLOW, replay="safe", share_signature=True)
@@ -56,7 +56,10 @@ def clock_tools(
 
 
 def zone_name(text: str) -> str:
-    """The IANA name that was meant, whatever its case; raises ToolError with near names."""
+    """The IANA name that was meant, whatever its case; raises ToolError with near names.
+
+    A city alone will do where one zone ends with it.
+    """
     zones = _zones()
     wanted = text.strip().replace(" ", "_")
     found = zones.get(wanted.casefold())
@@ -64,6 +67,8 @@ def zone_name(text: str) -> str:
         return found
     city = wanted.rpartition("/")[2].casefold()
     same = [name for key, name in zones.items() if key.rpartition("/")[2] == city]
+    if len(same) == 1 and "/" not in wanted:
+        return same[0]
     near = f" Did you mean '{same[0]}'?" if same else did_you_mean(wanted, zones.values())
     raise ToolError(
         f"{shown(text)} is not a known time zone.{near} Use an IANA name such as Europe/Berlin."

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from web.harness.values.messages import JsonObject, Message, ToolUseBlock
+from web.harness.values.text import sayable, sayable_json
 from web.harness.values.usage import Usage
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "refusal"]
@@ -102,16 +103,19 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     """`(arguments, malformed)` from a model's raw argument text.
 
     Empty text and `null` mean `{}`. NaN and Infinity are no JSON: they could not be sent on.
+    Half characters are replaced, and what is nested too deep is malformed.
     """
     if not raw.strip():
         return {}, None
     try:
-        value: Any = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
+        value: Any = sayable_json(
+            json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
+        )
     except (ValueError, RecursionError):
-        return {}, raw
+        return {}, sayable(raw)
     if value is None:
         return {}, None
-    return (value, None) if isinstance(value, dict) else ({}, raw)
+    return (value, None) if isinstance(value, dict) else ({}, sayable(raw))
 
 
 def _refuse_constant(name: str) -> Any:

@@ -9,6 +9,9 @@ from typing import Any
 from web.harness.values.messages import JsonObject
 from web.harness.values.model import ToolSpec
 
+PLACEHOLDER = "{result}"
+"""What stands for the text of the last result."""
+
 _KEY = re.compile(r"(?:^|(?<=\s))([A-Za-z_][\w.-]*)=")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
@@ -20,9 +23,14 @@ def raw_arguments(tool: ToolSpec, typed: str) -> str:
     JSON goes out as it was typed, also when it is broken: a model may do that too.
     """
     typed = typed.strip()
-    if typed.startswith("{"):
+    if is_json(typed):
         return typed
     return json.dumps(arguments_of(tool, typed), ensure_ascii=False)
+
+
+def is_json(typed: str) -> bool:
+    """Whether `typed` is meant as a JSON object, not as words that start with the placeholder."""
+    return typed.startswith("{") and not typed.startswith(PLACEHOLDER)
 
 
 def arguments_of(tool: ToolSpec, typed: str) -> JsonObject:

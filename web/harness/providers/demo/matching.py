@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from web.harness.providers.demo.arguments import (
+    is_json,
     properties_of,
     raw_arguments,
     required_of,
@@ -127,7 +128,7 @@ def _without_request(tool: ToolSpec, words: str) -> str:
 
 def _filled(tool: ToolSpec, typed: str) -> str:
     raw = raw_arguments(tool, typed)
-    if typed.startswith("{"):
+    if is_json(typed):
         return raw
     return _with_defaults(tool, json.loads(raw))
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from web.harness.providers.demo import texts
-from web.harness.providers.demo.arguments import raw_arguments
+from web.harness.providers.demo.arguments import PLACEHOLDER, raw_arguments
 from web.harness.providers.demo.matching import in_words, named
 from web.harness.values.messages import Message, ToolResultBlock, ToolUseBlock
 from web.harness.values.model import ModelRequest, StopReason, ToolSpec
@@ -22,9 +22,10 @@ _LONG = re.compile(
     re.I | re.S,
 )
 _RATE = re.compile(r"\bat\s+(\d+(?:\.\d+)?)(?:\s+tokens?)?(?:\s*/\s*s|\s+(?:a|per)\s+second)", re.I)
-_PARALLEL = re.compile(r"^\s*(?:parallel|at once|together)\s*:?\s*(?=/)", re.I)
+_PARALLEL = re.compile(r"^\s*(?:parallel|at once|together)\s*(?::\s*|(?=/))", re.I)
 _THEN = re.compile(r"[\s,;]+(?:and\s+)?then\s+", re.I)
 _SEMICOLON = re.compile(r"\s*(?:;|\n(?=/))\s*")
+_AND = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.I)
 _THINK = re.compile(r"^\s*think\b[:,]?\s*(?:(?:hard|about|of|then)\b\s*)*", re.I)
 _SLASH = re.compile(r"^\s*/([A-Za-z_][\w.-]*)\s*", re.S)
 
@@ -82,6 +83,8 @@ def script_for(request: ModelRequest) -> Script:
         script = _call_script(steps[done], turn, request.tools)
     elif done:
         script = Script(text=texts.results(turn.rounds, left=len(steps) - done))
+    elif unclear := _unclear(prompt, request.tools):
+        script = Script(text=texts.not_understood(unclear, request.tools))
     elif thinking:
         script = Script(text=texts.after_thinking(prompt))
     else:
@@ -107,6 +110,8 @@ def _direct(prompt: str, tools: tuple[ToolSpec, ...]) -> Script | None:
     if match is not None:
         number = (match["a"] or match["b"] or "600").replace(",", "")
         count = min(int(number[:9]), MAX_WORDS)
+        if not count:
+            return Script(text=texts.NO_WORDS)
         return Script(text=texts.NOTICE + texts.long_text(count), rate=_rate(words))
     return None
 
@@ -126,17 +131,38 @@ def _steps(prompt: str, tools: tuple[ToolSpec, ...]) -> list[list[str]]:
     "then" parts steps only where each of them is a call, so that it may stand in plain text.
     """
     parts = [_at_once(part) for part in _split(prompt, _THEN)]
-    if all(_is_call(text, tools) for part in parts for text in part):
+    if all(_are_calls(part, tools) for part in parts):
         return parts
     whole = _at_once(prompt)
-    return [whole] if all(_is_call(text, tools) for text in whole) else []
+    return [whole] if _are_calls(whole, tools) else []
 
 
 def _at_once(part: str) -> list[str]:
     match = _PARALLEL.match(part)
     if match is None:
         return [part]
-    return [text for text in _split(part[match.end() :], _SEMICOLON) if text.strip()]
+    found: list[str] = []
+    for text in _split(part[match.end() :], _SEMICOLON):
+        # What follows a slash may hold lines of its own; plain words are one call a line.
+        found += [text] if _SLASH.match(text) else text.splitlines()
+    if len(found) == 1 and not _SLASH.match(found[0]):
+        found = _split(found[0], _AND)
+    return [text for text in found if text.strip()]
+
+
+def _unclear(prompt: str, tools: tuple[ToolSpec, ...]) -> list[str]:
+    """The parts after `parallel:` that ask for no tool."""
+    return [
+        text
+        for part in _split(prompt, _THEN)
+        if _PARALLEL.match(part)
+        for text in _at_once(part)
+        if not _is_call(text, tools)
+    ]
+
+
+def _are_calls(asked: list[str], tools: tuple[ToolSpec, ...]) -> bool:
+    return bool(asked) and all(_is_call(text, tools) for text in asked)
 
 
 def _is_call(text: str, tools: tuple[ToolSpec, ...]) -> bool:
@@ -169,7 +195,7 @@ def _call_script(step: list[str], turn: _Turn, tools: tuple[ToolSpec, ...]) -> S
 
 def _with_result(arguments: str, result: str) -> str:
     """Puts the last result where `{result}` stands; inside of JSON text it has to be escaped."""
-    return arguments.replace("{result}", json.dumps(result, ensure_ascii=False)[1:-1])
+    return arguments.replace(PLACEHOLDER, json.dumps(result, ensure_ascii=False)[1:-1])
 
 
 def _thought(script: Script, thinking: str) -> Script:

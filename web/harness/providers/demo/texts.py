@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import textwrap
 
 from web.harness.providers.demo.matching import example_call
 from web.harness.values.messages import ToolResultBlock, ToolUseBlock
@@ -11,6 +12,8 @@ from web.harness.values.model import ToolSpec
 
 NOTICE = "*Scripted demo model, no AI.*\n\n"
 REFUSAL = NOTICE + "I decline this request, so that you can see what a refusal looks like."
+
+NO_WORDS = NOTICE + "An answer of 0 words has nothing to show. Ask for more, as in `long 200`.\n"
 
 MAX_RESULT = 4000
 """Characters of a result that an answer repeats."""
@@ -159,12 +162,21 @@ def _tool_list(tools: tuple[ToolSpec, ...]) -> str:
 
 def _first_line(tool: ToolSpec) -> str:
     line = tool.description.strip().partition("\n")[0]
-    return f": {line[:160]}" if line else ""
+    return f": {textwrap.shorten(line, 160, placeholder=' …')}" if line else ""
 
 
 def unknown_tool(name: str, tools: tuple[ToolSpec, ...]) -> str:
     """The answer to a `/name` that no tool has."""
     return f"{NOTICE}There is no tool `{name}` in this chat.\n\n{_tool_list(tools)}"
+
+
+def not_understood(parts: list[str], tools: tuple[ToolSpec, ...]) -> str:
+    """The answer to several calls at once of which some are none."""
+    shown = " and ".join(_quoted(part) for part in parts)
+    return (
+        f"{NOTICE}I called nothing, as I do not know which tool is meant by {shown}.\n\n"
+        f"{_tool_list(tools)}"
+    )
 
 
 def calling(names: list[str], *, first: bool) -> str:
@@ -193,7 +205,8 @@ def _result(call: ToolUseBlock, result: ToolResultBlock) -> str:
     if not text:
         return f"`{call.name}` is done; it returned nothing."
     if "\n" not in text and "`" not in text and len(text) <= 80:
-        return f"`{call.name}` returned `{text}`."
+        stop = "" if text.endswith((".", "!", "?", "…")) else "."
+        return f"`{call.name}` returned `{text}`{stop}"
     return f"`{call.name}` returned:\n\n{_fenced(text)}"
 
 
