@@ -31,6 +31,7 @@ const live = new Live(page, [chat, "chats"], timesFor(Number(body.dataset.beatSe
     banner.gone(entry);
     composer?.keepHere();
     body.dataset.gone = "";
+    surroundings.update();
   },
   state(state) {
     banner.connection(state);
@@ -118,7 +119,13 @@ function unreachable(form) {
 
 addEventListener("online", reachable);
 document.addEventListener("changed", () => live.catchUp());
-document.addEventListener("taken-back", ({ detail }) => detail?.text && composer?.put(detail.text));
+const takenBack = new Set(); // messages, so that a double click takes one back once
+
+document.addEventListener("taken-back", ({ detail }) => {
+  if (!detail?.text || takenBack.has(detail.run_id)) return;
+  takenBack.add(detail.run_id);
+  composer?.put(detail.text);
+});
 
 // ---- Clicks ----------------------------------------------------------------------------------
 

@@ -18,10 +18,12 @@ export class Surroundings {
     if (row) row.setAttribute("aria-current", "page");
     const status = chat && find("[data-slot=status] [data-state]");
     if (!status) return;
-    const { state, busy } = status.dataset;
+    // A chat that is gone does nothing any more, whatever it did when it was last heard of.
+    const gone = "gone" in document.body.dataset;
+    const { state, busy } = gone ? { state: "gone", busy: "false" } : status.dataset;
     const log = find("[data-log]");
     if (log && log.getAttribute("aria-busy") !== busy) log.setAttribute("aria-busy", busy);
-    if (this.state === "working" && state !== "working" && document.hidden) this.finished = true;
+    if (this.state === "working" && state !== "working" && !gone && document.hidden) this.finished = true;
     if (state === "working") this.finished = false;
     this.state = state;
     const mark = state === "asking" ? "Needs you: " : this.finished ? "✓ " : "";

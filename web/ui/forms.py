@@ -132,10 +132,11 @@ class _Forms:
         return _stay(request, chat)
 
     async def take_back(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        text = self._chats.take_back(chat, request.path_params["run_id"])
+        run_id = request.path_params["run_id"]
+        text = self._chats.take_back(chat, run_id)
         if not _by_script(request):
             await self._chats.keep_draft(chat, text)
-        return _stay(request, chat, {"taken-back": {"text": text}})
+        return _stay(request, chat, {"taken-back": {"text": text, "run_id": run_id}})
 
     async def retry(self, chat: Chat, fields: Fields, request: Request) -> Response:
         await self._chats.retry(chat, fields.get("run_id", ""))

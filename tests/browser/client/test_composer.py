@@ -241,7 +241,8 @@ async def test_a_new_chat_takes_along_what_was_typed_meanwhile(scene: Scene) -> 
 
 
 async def test_taking_a_message_back_puts_it_before_what_is_typed(scene: Scene) -> None:
-    taken = '{"taken-back": {"text": "queued words"}, "changed": null}'
+    detail = '{"text": "queued words", "run_id": "m1"}'
+    taken = f'{{"taken-back": {detail}, "changed": null}}'
     path = "/chats/one/queue/m1/take-back"
     scene.script.answers[path] = held = Held(Response("", headers={"HX-Trigger": taken}))
     item = f"<li @>queued words {form(path, '<button>Take back</button>')}</li>"
@@ -254,6 +255,11 @@ async def test_taking_a_message_back_puts_it_before_what_is_typed(scene: Scene) 
     scene.script.remove("one", "queued")
     await expect(page.locator("#queued")).to_have_count(0)
     held.go.set()
+    await expect(page.locator(BOX)).to_have_value("queued words\n\nnew words")
+    # A double click is told of twice.
+    await page.evaluate(
+        f"document.dispatchEvent(new CustomEvent('taken-back', {{detail: {detail}}}))"
+    )
     await expect(page.locator(BOX)).to_have_value("queued words\n\nnew words")
 
 
