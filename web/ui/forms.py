@@ -176,7 +176,7 @@ def _edited(text: str) -> JsonObject | None:
     arguments, malformed = parse_arguments(text)
     if malformed is not None:
         raise HarnessError(
-            "The arguments must be one JSON object.",
+            "The arguments are not JSON, or are not one JSON object.",
             hint="The question is still open.",
             code="invalid_arguments",
         )

@@ -112,6 +112,7 @@ async def test_two_quick_sends_are_one_request(scene: Scene) -> None:
     assert messages(scene) == ["once", "again"]
 
 
+@pytest.mark.full
 async def test_what_is_typed_while_a_message_is_sent_stays(scene: Scene) -> None:
     scene.script.answers[SEND] = held = Held()
     page = await scene.open()
@@ -153,6 +154,7 @@ async def test_an_error_stands_in_the_form_and_loses_nothing(scene: Scene) -> No
     assert ids == ["from-the-page", "from-the-page"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cut", [True, False], ids=["the stream too", "not the stream"])
 async def test_that_the_server_is_away_is_said_no_longer_than_it_is_so(
     scene: Scene, cut: bool
@@ -172,6 +174,7 @@ async def test_that_the_server_is_away_is_said_no_longer_than_it_is_so(
     await expect(page.locator(BOX)).to_have_value("precious")
 
 
+@pytest.mark.full
 async def test_a_refusal_takes_the_place_of_an_earlier_one(scene: Scene) -> None:
     scene.complaints.allow("409|Response Status Error")
 
@@ -189,6 +192,7 @@ async def test_a_refusal_takes_the_place_of_an_earlier_one(scene: Scene) -> None
     await expect(lines).to_have_text(["Refused: /other"])
 
 
+@pytest.mark.full
 async def test_a_changed_text_is_tried_under_another_id(scene: Scene) -> None:
     scene.complaints.allow("409|Response Status Error")
 
@@ -226,6 +230,7 @@ async def test_a_draft_survives_reload_and_switching_and_reaches_the_server(scen
     await expect(page.locator(BOX)).to_have_value("")
 
 
+@pytest.mark.full
 async def test_a_new_chat_takes_along_what_was_typed_meanwhile(scene: Scene) -> None:
     there = Response("", headers={"HX-Redirect": "/chats/born"})
     scene.script.answers["/chats"] = held = Held(there)
@@ -320,6 +325,7 @@ async def test_the_log_follows_only_a_reader_at_its_end(scene: Scene) -> None:
     await page.wait_for_function(AT_END)
 
 
+@pytest.mark.full
 async def test_an_opened_line_at_the_end_stays_where_it_is(scene: Scene) -> None:
     page = await scene.open()
     await fill_log(scene, page, 0, 40)

@@ -42,6 +42,7 @@ async def test_title_and_log_say_what_the_chat_does(scene: Scene) -> None:
     await expect(page).to_have_title("Invoices · harness-web")
 
 
+@pytest.mark.full
 async def test_the_open_chat_is_marked_in_the_side_bar_after_each_frame(scene: Scene) -> None:
     page = await scene.open()
     row = '<li @ data-chat-id="one"><a href="/chats/one">{}</a></li>'
@@ -51,6 +52,7 @@ async def test_the_open_chat_is_marked_in_the_side_bar_after_each_frame(scene: S
         await expect(page.locator("#row a")).to_have_attribute("aria-current", "page")
 
 
+@pytest.mark.full
 async def test_deleting_asks_in_a_dialog(scene: Scene) -> None:
     page = await scene.open()
     row = '<li @><a href="/chats/two/delete" data-confirm data-title="Two &amp; more">x</a></li>'
@@ -71,6 +73,7 @@ async def test_deleting_asks_in_a_dialog(scene: Scene) -> None:
     assert page.url.endswith("/chats/one")
 
 
+@pytest.mark.full
 async def test_after_deleting_the_open_chat_a_new_one_is_offered(scene: Scene) -> None:
     async def delete(_: Sent) -> Response:
         scene.script.end("one", "deleted")

@@ -44,6 +44,7 @@ async def test_a_silent_stream_is_opened_again_and_the_page_says_so(scene: Scene
     await expect(page.locator("#b")).to_have_text("by the stream")
 
 
+@pytest.mark.full
 async def test_behind_a_proxy_that_buffers_the_page_asks_every_little_while(scene: Scene) -> None:
     scene.script.buffered = True
     page = await scene.open()
@@ -53,6 +54,7 @@ async def test_behind_a_proxy_that_buffers_the_page_asks_every_little_while(scen
         await expect(page.locator(f"#a{n}")).to_have_text(f"part {n}")
 
 
+@pytest.mark.full
 async def test_a_refused_stream_is_tried_again_with_growing_pauses(scene: Scene) -> None:
     scene.complaints.allow("503")
     scene.script.refused = True
@@ -102,6 +104,7 @@ async def test_a_chat_that_a_restart_lost_is_gone_and_what_is_on_screen_stays(
     assert await page.input_value("[data-composer] textarea") == "half a thought"
 
 
+@pytest.mark.full
 async def test_a_deleted_chat_says_so(scene: Scene) -> None:
     page = await scene.open()
     scene.script.end("one", "deleted")

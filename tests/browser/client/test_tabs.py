@@ -103,6 +103,7 @@ async def test_when_the_leading_tab_crashes_the_others_stay_live(scene: Scene) -
     await scene.script.until(lambda: len(scene.script.open) == 1)
 
 
+@pytest.mark.full
 async def test_a_leader_that_fell_silent_loses_its_lead_to_a_tab_that_is_seen(
     scene: Scene,
 ) -> None:

@@ -134,6 +134,7 @@ async def test_questions_are_answered_by_keys_and_focus_is_not_lost(stage: Stage
     await expect(line.nth(2)).to_be_focused()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["setup", "side_bar"])
 async def test_escape_closes_a_sheet_and_gives_focus_back(stage: Stage, name: str) -> None:
     page = await shown(stage, name)

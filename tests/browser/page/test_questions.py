@@ -53,6 +53,7 @@ async def test_a_new_file_shows_tool_arguments_and_what_is_written(
     assert written(tmp_path, "note.txt") == ["one\ntwo\n"]
 
 
+@pytest.mark.full
 async def test_a_changed_file_shows_its_difference(stage: Stage, tmp_path: Path) -> None:
     stage.play(
         calls(write(content="one\ntwo\nthree\n")),
@@ -107,6 +108,7 @@ async def test_a_tool_allowed_for_the_chat_is_shown_and_asks_again_when_told(sta
     await expect(card(page, "two.txt")).to_be_visible()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (380, 760)])
 @pytest.mark.parametrize(
     ("way", "field", "button"),
@@ -133,6 +135,7 @@ async def test_an_opened_way_to_answer_comes_into_view_with_its_field_focused(
     assert await submit.evaluate(on_top)
 
 
+@pytest.mark.full
 async def test_a_chat_that_is_gone_offers_nothing_that_can_only_fail(stage: Stage) -> None:
     stage.play(calls(write()))
     chat = await stage.asked("Write a note")
@@ -151,6 +154,7 @@ async def test_a_chat_that_is_gone_offers_nothing_that_can_only_fail(stage: Stag
     assert "POST" not in methods
 
 
+@pytest.mark.full
 async def test_a_note_about_the_end_of_a_file_is_whole_on_a_narrow_screen(stage: Stage) -> None:
     stage.play(calls(write(content="a word and " * 40)))
     chat = await stage.asked("Write a note")
@@ -238,6 +242,7 @@ async def test_several_questions_are_answered_in_any_order(stage: Stage, tmp_pat
     ]
 
 
+@pytest.mark.full
 async def test_a_question_is_the_same_after_a_refresh_and_in_every_tab(stage: Stage) -> None:
     stage.play(calls(write()), says("written"))
     chat = await stage.asked("Write a note")
@@ -291,6 +296,7 @@ async def test_late_and_double_answers_are_refused_with_words(stage: Stage, tmp_
     assert written(tmp_path, "a.txt") == []
 
 
+@pytest.mark.full
 async def test_a_page_that_was_cut_off_says_that_somebody_answered(stage: Stage) -> None:
     stage.complaints.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch|ERR_FAILED")
     stage.allow_refusals()
@@ -312,6 +318,7 @@ async def test_a_page_that_was_cut_off_says_that_somebody_answered(stage: Stage)
     await expect(card(page).get_by_role("alert")).to_contain_text("answered already")
 
 
+@pytest.mark.full
 async def test_stopping_ends_a_question(stage: Stage, tmp_path: Path) -> None:
     stage.play(calls(write()), says("never"))
     chat = await stage.asked("Write a note")

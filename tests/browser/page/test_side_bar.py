@@ -85,6 +85,7 @@ async def test_addresses_name_chats_and_back_and_forward_work(stage: Stage) -> N
     await expect(log).to_contain_text("answer three")
 
 
+@pytest.mark.full
 async def test_a_second_tab_sees_the_same(stage: Stage) -> None:
     halfway = asyncio.Event()
     said = says("first half, ", "second half")
@@ -142,6 +143,7 @@ async def test_deleting_asks_and_can_be_undone(stage: Stage) -> None:
     await expect(page.locator(LOG)).to_contain_text("and answered")
 
 
+@pytest.mark.full
 async def test_deleting_another_chat_leaves_the_open_one_alone(stage: Stage) -> None:
     await stage.answered("Away with it")
     chat = await stage.answered("Stays open")
@@ -175,6 +177,7 @@ async def test_the_open_chat_is_deleted_from_its_head_and_other_tabs_are_told(
     await expect(other.locator(BOX)).to_have_value("half a thought")
 
 
+@pytest.mark.full
 async def test_after_the_time_to_undo_a_deleted_chat_is_gone(
     chromium: Browser, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ async def test_a_message_is_sent_and_its_answer_read(plain: Stage) -> None:
     await expect(page.locator(".foot").last).to_be_in_viewport()
 
 
+@pytest.mark.full
 async def test_a_long_chat_opens_at_its_end(plain: Stage) -> None:
     chat = await plain.answered("Long", *says("paragraph\n\n" * 100 + "the last words"))
     page = await open_plain(plain, f"/chats/{chat}")
@@ -74,6 +75,7 @@ async def test_a_running_answer_is_stopped(plain: Stage) -> None:
     assert plain.model.open == 0
 
 
+@pytest.mark.full
 async def test_a_tool_allowed_for_the_chat_asks_again_when_told(plain: Stage) -> None:
     plain.play(calls(WRITE), says("written"))
     chat = await plain.asked("Write")
@@ -86,6 +88,7 @@ async def test_a_tool_allowed_for_the_chat_asks_again_when_told(plain: Stage) ->
     await expect(page.locator(".tools")).not_to_contain_text("allowed in this chat")
 
 
+@pytest.mark.full
 async def test_the_send_button_stands_at_the_end_of_the_message_box(plain: Stage) -> None:
     chat = await plain.answered("Hello")
     page = await open_plain(plain, f"/chats/{chat}")
@@ -105,6 +108,7 @@ async def test_a_call_is_allowed_once(plain: Stage, tmp_path: Path) -> None:
     assert written(tmp_path, "note.txt") == ["hello"]
 
 
+@pytest.mark.full
 async def test_a_tool_is_allowed_for_the_chat(plain: Stage) -> None:
     other = ("write_file", {"path": "two.txt", "content": "2"})
     plain.play(calls(WRITE), calls(other), says("both"))
@@ -131,6 +135,7 @@ async def test_a_call_is_denied_with_a_reason(plain: Stage, tmp_path: Path) -> N
     assert written(tmp_path, "note.txt") == []
 
 
+@pytest.mark.full
 async def test_arguments_are_edited_and_wrong_ones_refused(plain: Stage, tmp_path: Path) -> None:
     plain.allow_refusals()
     plain.play(calls(WRITE), says("written"))
@@ -153,6 +158,7 @@ async def test_arguments_are_edited_and_wrong_ones_refused(plain: Stage, tmp_pat
     assert written(tmp_path, "other.txt") == ["edited"]
 
 
+@pytest.mark.full
 async def test_a_waiting_message_is_taken_back_into_the_box(plain: Stage) -> None:
     plain.play([asyncio.Event()])
     chat = await plain.asked("First")
@@ -197,6 +203,7 @@ async def test_an_error_keeps_what_was_typed(chromium: Browser, tmp_path: Path) 
             await expect(page.locator(LOG)).to_contain_text(f"Short: {start}")
 
 
+@pytest.mark.full
 async def test_a_failed_answer_is_tried_again(plain: Stage) -> None:
     chat = await plain.answered("Try", *breaks("half", transient=False))
     plain.play(says("whole"))
