@@ -128,6 +128,9 @@ class Transcript:
             return
         for event in events:
             self._fold(turn, event)
+        # Once for all of them: a settle takes a millisecond or two, and there may be many events.
+        if turn.open is not None and turn.open.stream.backlog > SETTLE_CHARS:
+            self._settle(turn.open)
         self._channel.touch()
 
     def _fold(self, turn: _Turn, event: Event) -> None:
@@ -170,8 +173,6 @@ class Transcript:
         else:
             into = turn.open
         into.stream.feed(text)
-        if into.stream.backlog > SETTLE_CHARS:
-            self._settle(into)
 
     def _open_text(self, turn: _Turn, message_id: str, thinking: bool) -> _Text:
         self._close_text(turn)
