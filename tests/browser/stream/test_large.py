@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import gc
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
