@@ -57,6 +57,10 @@ class Listing:
     more: bool = False
 
 
+OPEN_ATTEMPTS = 100
+"""Times a file may be replaced while it is opened before that is an error."""
+
+
 class RootedFolder:
     """Files below one folder, which is made by the first write.
 
@@ -96,13 +100,7 @@ class RootedFolder:
         """A descriptor for reading, of a plain file that has one name and a size in bounds."""
         *folders, name = parse_path(path)
         with self._folder(folders, path, create=False) as parent:
-            self._plain(parent, name, path)
-            # Should a pipe have taken the file's place by now, opening it must not wait.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            try:
-                descriptor = os.open(name, flags, dir_fd=parent)
-            except OSError as error:
-                raise _in_words(error, path) from error
+            descriptor = self._open_plain(parent, name, path)
         try:
             status = os.fstat(descriptor)
             _refuse_unless_plain(status, path)
@@ -157,6 +155,26 @@ class RootedFolder:
     def _too_large(self, path: str) -> LimitExceeded:
         limit = self.limits.max_file_bytes
         return LimitExceeded(f"{shown(path)} is larger than the limit of {limit:,} bytes.")
+
+    @classmethod
+    def _open_plain(cls, parent: int, name: str, path: str) -> int:
+        """Opens the very file that was looked at: one that takes its place is looked at anew.
+
+        A hard link that is replaced after it was opened has one name left, as a plain file has;
+        before it was opened it had two.
+        """
+        # Should a pipe have taken the file's place by now, opening it must not wait.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        for _ in range(OPEN_ATTEMPTS):
+            seen = cls._plain(parent, name, path)
+            try:
+                descriptor = os.open(name, flags, dir_fd=parent)
+            except OSError as error:
+                raise _in_words(error, path) from error
+            if os.path.samestat(seen, os.fstat(descriptor)):
+                return descriptor
+            os.close(descriptor)
+        raise ToolError(f"The file '{path}' is being replaced all the time. Try again later.")
 
     @staticmethod
     def _plain(parent: int, name: str, path: str) -> os.stat_result:
