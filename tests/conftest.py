@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.chromium import launch_options
+from tests.support.browser import launched
 from tests.support.environment import is_ours
 
 if TYPE_CHECKING:
@@ -27,12 +27,8 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 async def chromium(anyio_backend: str) -> AsyncIterator[Browser]:
     """One real browser for all tests of a process; each test takes contexts of its own."""
-    from playwright.async_api import async_playwright
-
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(**launch_options())
+    async with launched() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import AliasChoices, ValidationError
 
+from tests.support.environment import is_ours
 from web.harness.values.config import DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
 from web.settings import (
@@ -169,6 +170,16 @@ def test_a_window_opens_only_before_somebodys_eyes() -> None:
         assert read_settings().has_screen
         with variables(CI="true"):
             assert not read_settings().has_screen
+
+
+def test_no_setting_of_the_person_who_runs_the_tests_reaches_them() -> None:
+    fields = Settings.model_fields.items()
+    names = {str(field.validation_alias or f"HARNESS_WEB_{name}".upper()) for name, field in fields}
+    aliases = Settings.model_fields["display"].validation_alias
+    assert isinstance(aliases, AliasChoices)
+    names = names - {str(aliases)} | {str(name) for name in aliases.choices}
+    assert {name for name in names if not is_ours(name)} == set()
+    assert {name for name in os.environ if is_ours(name)} == set()
 
 
 def test_settings_do_not_change() -> None:

@@ -12,31 +12,15 @@ from tests.support.chromium import launch_options
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, ConsoleMessage, WebError
 
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    # Each page in a process of its own, so that one can crash and the others live.
-    "--site-per-process",
-)
-
 
 @asynccontextmanager
 async def launched(*, without: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """Starts Chromium; `without` names default arguments that it is not to get."""
     from playwright.async_api import async_playwright
 
-    options = launch_options()
-    arguments = [*options.pop("args", ()), *FLAGS]
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            args=arguments,
-            ignore_default_args=list(without),
-            **options,
+            ignore_default_args=list(without), **launch_options()
         )
         yield browser
         await browser.close()

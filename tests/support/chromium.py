@@ -7,6 +7,30 @@ import shutil
 from typing import Any
 
 VARIABLE = "HARNESS_WEB_CHROMIUM"
+_FLAGS = (
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # Each page in a process of its own, so that one can crash and the others live.
+    "--site-per-process",
+)
+_FEATURES = (
+    # The list under the address bar is a page of its own, loaded for every window and seen by no
+    # test: it costs a second of CPU each time.
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    # What Playwright turns off and a list of ours would turn on again.
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "MediaRouter",
+    "OptimizationHints",
+    "Translate",
+)
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -20,7 +44,7 @@ def installed_chromium() -> str | None:
 
 def launch_options() -> dict[str, Any]:
     """What `chromium.launch(**options)` needs here."""
-    options: dict[str, Any] = {"args": ["--disable-dev-shm-usage"]}
+    options: dict[str, Any] = {"args": [*_FLAGS, f"--disable-features={','.join(_FEATURES)}"]}
     path = installed_chromium()
     if path is not None:
         options["executable_path"] = path

@@ -10,9 +10,15 @@ from tests.support.chromium import VARIABLE
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+SURROUNDINGS = ("CI", "DISPLAY", "WAYLAND_DISPLAY")
+"""What tells the server whether somebody sits before it."""
+
+
 def is_ours(name: str) -> bool:
     """Whether an environment variable is one that harness-web reads as a setting."""
-    return name.startswith(("HARNESS_WEB_", "OPENAI_", "ANTHROPIC_")) and name != VARIABLE
+    if name == VARIABLE:
+        return False
+    return name in SURROUNDINGS or name.startswith(("HARNESS_WEB_", "OPENAI_", "ANTHROPIC_"))
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.client.server import Script, running
-from tests.support.browser import Complaints, launched
+from tests.support.browser import Complaints
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
 # Several browsers may share a small machine.
 expect.set_options(timeout=10_000)
-
-
-@pytest.fixture(scope="session")
-async def chrome(anyio_backend: str) -> AsyncIterator[Browser]:
-    async with launched() as browser:
-        yield browser
 
 
 @dataclass
@@ -46,12 +40,12 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(chrome: Browser) -> AsyncIterator[Scene]:
+async def scene(chromium: Browser) -> AsyncIterator[Scene]:
     """One chat, "one", with nothing in it yet. Fails if a page complained."""
     script = Script()
     script.chat("one")
     async with running(script) as address:
-        context = await chrome.new_context()
+        context = await chromium.new_context()
         context.set_default_timeout(10_000)
         complaints = Complaints(context)
         yield Scene(script, address, context, complaints)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from tests.support.browser import Complaints, launched
+from tests.support.browser import Complaints
 from tests.support.model_server import Exchange, ModelServer, Reply
 from tests.support.serving import Serving, serving
 
@@ -92,16 +92,10 @@ async def server(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Asyn
         yield server
 
 
-@pytest.fixture(scope="session")
-async def chrome(anyio_backend: str) -> AsyncIterator[Browser]:
-    async with launched() as browser:
-        yield browser
-
-
 @pytest.fixture
-async def stage(model: Model, server: Serving, chrome: Browser) -> AsyncIterator[Stage]:
+async def stage(model: Model, server: Serving, chromium: Browser) -> AsyncIterator[Stage]:
     """Fails if a page complained, of a violated Content-Security-Policy for example."""
-    context = await chrome.new_context()
+    context = await chromium.new_context()
     context.set_default_timeout(10_000)
     complaints = Complaints(context)
     async with httpx.AsyncClient(base_url=server.address, timeout=10) as client:

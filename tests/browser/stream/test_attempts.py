@@ -101,13 +101,13 @@ class Impatient:
 
 
 async def test_a_model_that_falls_silent_is_asked_again(
-    model: Model, chrome: Browser, tmp_path: Path
+    model: Model, chromium: Browser, tmp_path: Path
 ) -> None:
     silent: Reply = stall_after(b"".join(map(token_event, pieces(TEXT, seed=11)[:60])))
     provider = Impatient(model.server.base_url, stall_seconds=0.5)
     settings = Settings(data_dir=tmp_path, model=(ModelName.parse(MODEL),))
     app = create_app(settings, providers=lambda name: provider)
-    context = await chrome.new_context()
+    context = await chromium.new_context()
     context.set_default_timeout(10_000)
     async with served(app) as address, httpx.AsyncClient(base_url=address) as client:
         stage = Stage(address, model, context, Complaints(context), client)

@@ -23,11 +23,11 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_after_a_restart_the_page_says_so_and_keeps_what_is_there(
-    model: Model, chrome: Browser, tmp_path: Path
+    model: Model, chromium: Browser, tmp_path: Path
 ) -> None:
     valve = Valve()
     answer = KnownAnswer(pieces(mix(1_500), seed=6), valve=valve)
-    context = await chrome.new_context()
+    context = await chromium.new_context()
     context.set_default_timeout(10_000)
     complaints = Complaints(context)
     complaints.allow("ERR_|Failed to load resource")

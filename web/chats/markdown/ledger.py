@@ -22,11 +22,13 @@ class Ledger:
         self._out: set[str] = set()
         self._waiting: dict[str, dict[str, None]] = {}
         self._kept: dict[str, Block] = {}
+        self._children: dict[str, list[str]] = {}
+        self._stale: dict[str, None] = {}
 
     @property
     def queued(self) -> bool:
         """Whether there are changes to take."""
-        return bool(self._queue)
+        return bool(self._queue or self._stale)
 
     def publish(
         self,
@@ -66,35 +68,44 @@ class Ledger:
             self._put(block.key, block)
 
     def define(self, found: Mapping[str, tuple[str, str]]) -> None:
-        """Make definitions known to all blocks; the first one of a label stays."""
+        """Make definitions known to all blocks; the first one of a label stays.
+
+        One label may stand in every block of a long text: they follow in `take`, a few at a time.
+        """
         for label, definition in found.items():
-            if label in self.definitions:
-                continue
-            self.definitions[label] = definition
-            for key in self._waiting.pop(label, {}):
-                block = self._kept.get(key)
-                if block is None:
-                    continue
-                labels = mentions(block.source)
-                changed = replace(block, references=resolved(labels, self.definitions))
-                if changed != block:
-                    self._kept[key] = changed
-                    self._put_family(changed)
+            if label not in self.definitions:
+                self.definitions[label] = definition
+                self._stale.update(self._waiting.pop(label, {}))
 
     def take(self, most: int) -> list[Block | Removed]:
         """The next changes, in all about `most` characters of source."""
         taken: list[Block | Removed] = []
-        for key in list(self._queue):
+        while most > 0 and self.queued:
+            key = next(iter(self._queue or self._stale))
+            if key not in self._queue:
+                most -= self._refresh(key)
+                continue
             change = self._queue.pop(key)
             taken.append(change)
             if isinstance(change, Removed):
                 self._out.discard(key)
+                most -= 16
             else:
                 self._out.add(key)
-            most -= 16 if isinstance(change, Removed) else 64 + len(change.source)
-            if most <= 0:
-                break
+                most -= 64 + len(change.source)
         return taken
+
+    def _refresh(self, key: str) -> int:
+        """Queue a final block if definitions changed it; how many characters were looked at."""
+        del self._stale[key]
+        block = self._kept.get(key)
+        if block is None:
+            return 1
+        changed = replace(block, references=resolved(mentions(block.source), self.definitions))
+        if changed != block:
+            self._kept[key] = changed
+            self._put_family(changed)
+        return len(block.source)
 
     def _put(self, key: str, change: Block | Removed) -> None:
         self._queue.pop(key, None)
@@ -105,9 +116,9 @@ class Ledger:
         """Queue a block and, after a table's header, those of its rows that are final."""
         self._put(block.key, block)
         if block.kind == "table" and block.references:
-            for key, kept in list(self._kept.items()):
-                if kept.parent == block.key:
-                    self._put(key, kept)
+            for key in self._children.get(block.key, ()):
+                if key in self._kept:
+                    self._put(key, self._kept[key])
 
     def _resolve(self, block: Block, local: Mapping[str, tuple[str, str]]) -> Block:
         if block.kind in _PLAIN or "]" not in block.source:
@@ -125,6 +136,7 @@ class Ledger:
         shell = self._live.get(block.parent or "")
         if shell and shell.kind == "table" and "]" in shell.source:
             self._kept[block.key] = block
+            self._children.setdefault(shell.key, []).append(block.key)
         if block.kind in _PLAIN or "]" not in block.source:
             return
         for label in mentions(block.source):
