@@ -41,7 +41,7 @@ from web.ui.api import api_routes
 from web.ui.errors import ErrorAnswers, html_errors
 from web.ui.forms import form_routes
 from web.ui.fragments import Fragments
-from web.ui.markdown import render_block, warm
+from web.ui.markdown import prepare_block, render_block, warm
 from web.ui.middleware import safety
 from web.ui.open_streams import OpenStreams
 from web.ui.pages import page_routes
@@ -175,7 +175,7 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         chats=chats,
         events=events,
         identity=LocalIdentity(),
-        fragments=Fragments(environment, render_block),
+        fragments=Fragments(environment, render_block, prepare_block),
         templates=environment,
         open_streams=OpenStreams(settings.limits.max_open_streams),
         tools=folders.tools,

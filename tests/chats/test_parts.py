@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from web.chats import parts as parts_module
 from web.chats.kinds import Notice
-from web.chats.parts import Changes, Channel, Clock, Watcher
+from web.chats.parts import FEW, Changes, Channel, Clock, Watcher
 
 pytestmark = pytest.mark.anyio
 
@@ -224,3 +224,17 @@ async def test_a_reader_looks_again_by_itself_while_more_is_left_to_settle() -> 
         assert [change.id for change in shared.changes(0).changes] == ["a"]
         await asyncio.wait_for(watcher.changed(), 5)
         assert [change.id for change in shared.changes(0).changes] == ["a", "b"]
+
+
+def test_a_great_change_names_the_same_places_as_small_ones() -> None:
+    shared = channel()
+    for number in range(3 * FEW):
+        shared.put(f"p{number}", "log", Notice("p"))
+        shared.put(f"c{number}", f"p{number // 4}", Notice("c"))
+    reader = Reader()
+    reader.apply(shared.changes(0))
+    assert reader.shown() == kept(shared)
+    for number in range(0, 3 * FEW, 2):
+        shared.put(f"p{number}", "log", Notice("moved"), rank=-1 - number % 7)
+    reader.apply(shared.changes(reader.cursor))
+    assert reader.shown() == kept(shared)

@@ -254,6 +254,28 @@ def test_a_part_is_rendered_once_a_version(chat: Channel) -> None:
     assert rendered == ["one", "two"]
 
 
+@pytest.mark.anyio
+async def test_what_takes_long_is_done_before_and_only_for_what_changed(chat: Channel) -> None:
+    order: list[str] = []
+
+    async def prepare(block: Block) -> None:
+        order.append(f"prepare {block.source}")
+
+    def render(block: Block) -> PlainBlock:
+        order.append(f"render {block.source}")
+        return render_plainly(block)
+
+    fragments = Fragments(make_environment(templates_dir()), render, prepare)
+    for text in ("one", "two"):
+        chat.put("p1", "log", block(text))
+        chat.put("p2", "log", block("other"))
+        await fragments.warm("c1", chat.parts())
+    assert sorted(order[:4]) == ["prepare one", "prepare other", "render one", "render other"]
+    assert order[4:] == ["prepare two", "render two"]
+    for number in range(4):
+        assert order[number].startswith("prepare" if number % 2 == 0 else "render")
+
+
 def test_the_open_chat_is_marked_on_its_page_only(fragments: Fragments) -> None:
     chats = Channel("chats", Clock("ab12"))
     for id in ("c1", "c2"):

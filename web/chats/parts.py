@@ -20,6 +20,9 @@ from web.chats.kinds import PartData
 LOOK_AGAIN_SECONDS = 0.03
 """A reader waits no longer for a change while there is still something to settle."""
 
+FEW = 64
+"""The place of each of so many changes is looked up; of more, all places are listed."""
+
 TOMBSTONES = 500
 """Removed parts a channel remembers; a reader from before them gets the whole channel."""
 
@@ -171,9 +174,13 @@ class Channel:
             if part.version <= after and not full:
                 break
             changed.append(part)
-        if len(changed) > 1:
-            changed.sort(key=lambda part: (self._depth(part), part.rank, part.id))
-        found = [Change(part.id, part.version, part, self._before(part)) for part in changed]
+        depths = {slot: self._depth(slot) for slot in {part.slot for part in changed}}
+        changed.sort(key=lambda part: (depths[part.slot], part.rank, part.id))
+        before = self._all_before(depths) if len(changed) > FEW else None
+        found = [
+            Change(part.id, part.version, part, before[part.id] if before else self._before(part))
+            for part in changed
+        ]
         if full:
             return Changes(version, True, found)
         for id, removed in reversed(self._tombstones.items()):
@@ -202,8 +209,16 @@ class Channel:
         index = bisect_left(siblings, (part.rank, part.id))
         return siblings[index - 1][1] if index > 0 else None
 
-    def _depth(self, part: Part) -> int:
-        depth, parent = 0, self._parts.get(part.slot)
+    def _all_before(self, slots: Iterable[str]) -> dict[str, str | None]:
+        """For every part of some slots what `_before` says, in one walk."""
+        before: dict[str, str | None] = {}
+        for slot in slots:
+            ids = [id for _, id in self._slots[slot]]
+            before.update(zip(ids, [None, *ids], strict=False))
+        return before
+
+    def _depth(self, slot: str) -> int:
+        depth, parent = 0, self._parts.get(slot)
         while parent is not None:
             depth, parent = depth + 1, self._parts.get(parent.slot)
         return depth

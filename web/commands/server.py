@@ -25,7 +25,7 @@ from web.settings import Settings
 _BACKLOG = 2048
 _GRACE_SECONDS = 1
 """How long open requests and streams may take to end after Ctrl+C."""
-_COLLECT_AFTER = (20_000, 50, 100)
+COLLECT_AFTER = (20_000, 50, 100)
 """Objects, and smaller collections, between two collections. With Python's own numbers, 500 runs
 that start at once spend a quarter of their time in collections that find nothing."""
 _CUT_OFF = ("ASGI callable returned without completing response", "Cancel %s running task(s)")
@@ -78,7 +78,7 @@ class _Server(uvicorn.Server):
         # somebody's answer. What start-up made stays for good, so it is taken out of the count.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(*_COLLECT_AFTER)
+        gc.set_threshold(*COLLECT_AFTER)
         self._when_ready()
 
     def _is_news(self, record: logging.LogRecord) -> bool:

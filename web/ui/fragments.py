@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from jinja2 import Environment, Template
@@ -12,6 +12,7 @@ from markupsafe import Markup
 from web.chats.kinds import MarkdownBlock, PartData, Row
 from web.chats.markdown.blocks import Block
 from web.chats.parts import Channel, Part
+from web.ui.slices import Slices
 from web.ui.templating import ARGUMENT_LIMIT
 
 _SLOT = ' data-slot=""'
@@ -35,6 +36,8 @@ class BlockHtml(Protocol):
 
 
 RenderBlock = Callable[[Block], BlockHtml]
+PrepareBlock = Callable[[Block], Awaitable[None]]
+"""Does in a thread what would take `RenderBlock` long."""
 
 
 class Rendered(NamedTuple):
@@ -56,12 +59,29 @@ class Fragments:
     `render_block` returns.
     """
 
-    def __init__(self, environment: Environment, render_block: RenderBlock) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        render_block: RenderBlock,
+        prepare_block: PrepareBlock | None = None,
+    ) -> None:
         self._environment = environment
         self._render_block = render_block
+        self._prepare_block = prepare_block
         self._templates: dict[str, Template] = {}
         # What a model wrote cannot hold the mark: nobody outside this object knows it.
         self._mark = secrets.token_hex(16)
+
+    async def warm(self, channel: str, parts: Iterable[Part]) -> None:
+        """Renders what is not rendered yet, letting others have the event loop in between."""
+        slices = Slices()
+        for part in parts:
+            if _kept(part):
+                continue
+            if self._prepare_block is not None and isinstance(part.data, MarkdownBlock):
+                await self._prepare_block(part.data.block)
+            self._rendered(channel, part)
+            await slices.pause()
 
     def element(self, channel: str, part: Part) -> str:
         """The whole element of a part, its slot empty: what a frame carries."""
@@ -95,11 +115,10 @@ class Fragments:
                 pieces.append(rendered.after)
 
     def _rendered(self, channel: str, part: Part) -> Rendered:
-        kept = part.rendered
-        if isinstance(kept, Rendered) and kept.version == part.version:
-            return kept
-        part.rendered = rendered = self._render(channel, part)
-        return rendered
+        kept = _kept(part)
+        if kept is None:
+            part.rendered = kept = self._render(channel, part)
+        return kept
 
     def _render(self, channel: str, part: Part, *, current: bool = False) -> Rendered:
         if isinstance(part.data, MarkdownBlock):
@@ -139,3 +158,9 @@ class Fragments:
             template = self._environment.get_template(f"parts/{data.kind}.html")
             self._templates[data.kind] = template
         return template
+
+
+def _kept(part: Part) -> Rendered | None:
+    """The last rendering, if the part did not change since."""
+    kept = part.rendered
+    return kept if isinstance(kept, Rendered) and kept.version == part.version else None

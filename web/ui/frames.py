@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +11,7 @@ from typing import Any
 from web.chats.parts import Change, Channel, Clock
 from web.harness.values.errors import HarnessError
 from web.ui.fragments import Fragments
-
-SLICE_SECONDS = 0.005
-"""Rendering lets others have the event loop after so long."""
+from web.ui.slices import Slices
 
 _CURSOR = re.compile(r"([0-9a-f]{1,32}):([0-9]{1,15})")
 
@@ -33,6 +29,8 @@ _GONE = {
         "What is on the screen stays until you leave the page, and what you typed is kept.",
     ),
 }
+
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,39 +96,39 @@ class Frames:
         self._after = version
         if not changed and not gone:
             return None
-        frame: dict[str, Any] = {
-            "epoch": self._clock.epoch,
-            "version": version,
-            "channels": [
-                {"name": channel.name, "full": full, "parts": await self._parts(channel, found)}
-                for channel, full, found in changed
-            ],
-            "gone": gone,
-        }
-        return json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
+        parts = [
+            f'{{"name":{_json(channel.name)},"full":{_json(full)},'
+            f'"parts":[{",".join(await self._parts(channel, found))}]}}'
+            for channel, full, found in changed
+        ]
+        return (
+            f'{{"epoch":{_json(self._clock.epoch)},"version":{version},'
+            f'"channels":[{",".join(parts)}],"gone":{_json(gone)}}}'
+        )
 
-    async def _parts(self, channel: Channel, changes: list[Change]) -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = []
-        began = time.perf_counter()
+    async def _parts(self, channel: Channel, changes: list[Change]) -> list[str]:
+        """Each change as JSON. There may be thousands after a pause, or in a long answer."""
+        await self._fragments.warm(
+            channel.name, [change.part for change in changes if change.part is not None]
+        )
+        slices = Slices()
+        parts: list[str] = []
         for change in changes:
-            part = change.part
-            if part is None:
-                parts.append({"id": change.id, "version": change.version, "gone": True})
-                continue
-            html = self._fragments.element(channel.name, part)
-            parts.append(
-                {
-                    "id": part.id,
-                    "slot": part.slot,
-                    "after": change.after,
-                    "version": part.version,
-                    "html": html,
-                }
-            )
-            if time.perf_counter() - began > SLICE_SECONDS:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
+            parts.append(_json(self._part(channel, change)))
+            await slices.pause()
         return parts
+
+    def _part(self, channel: Channel, change: Change) -> dict[str, Any]:
+        part = change.part
+        if part is None:
+            return {"id": change.id, "version": change.version, "gone": True}
+        return {
+            "id": part.id,
+            "slot": part.slot,
+            "after": change.after,
+            "version": part.version,
+            "html": self._fragments.element(channel.name, part),
+        }
 
     def _tell(self, name: str, channel: Channel | None) -> list[dict[str, str]]:
         """Says once that a channel is gone, and why."""

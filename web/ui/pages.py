@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 from markupsafe import Markup
@@ -15,7 +14,6 @@ from web.chats.chat import Chat
 from web.chats.parts import Channel
 from web.harness.values.errors import HarnessError
 from web.ui.forms import Typed
-from web.ui.frames import SLICE_SECONDS
 from web.ui.services import UiServices
 
 SUGGESTIONS = (
@@ -99,7 +97,7 @@ async def _shell(
         await _settle(channel)
     version = services.chats.clock.version
     for channel in channels:
-        await _warm(services, channel)
+        await services.fragments.warm(channel.name, channel.parts())
     demo_label = {"demo:demo": "Demo (scripted, no key)"}
     return {
         "theme": _theme(request),
@@ -130,16 +128,6 @@ async def _settle(channel: Channel) -> None:
     while channel.left:
         await asyncio.sleep(0)
         channel.settled()
-
-
-async def _warm(services: UiServices, channel: Channel) -> None:
-    """Renders what is not rendered yet, letting others have the event loop in between."""
-    began = time.perf_counter()
-    for part in channel.parts():
-        services.fragments.element(channel.name, part)
-        if time.perf_counter() - began > SLICE_SECONDS:
-            await asyncio.sleep(0)
-            began = time.perf_counter()
 
 
 def _named(chat: Chat) -> dict[str, str]:

@@ -17,6 +17,7 @@ from tests.browser.stream.conftest import MODEL, Stage
 from tests.browser.stream.known import SHAPES, KnownAnswer, pieces
 from tests.support.app_server import AppServer, served
 from web.app import create_app
+from web.commands.server import COLLECT_AFTER
 from web.harness.values.config import ModelName
 from web.harness.values.model import ModelChunk, ModelDone, ModelRequest, TextChunk
 from web.settings import Settings
@@ -152,9 +153,12 @@ async def _application(data_dir: Path, provider: Fast) -> AsyncIterator[AppServe
 @contextmanager
 def _no_old_garbage() -> Iterator[None]:
     """As the server process does it: a collection does not walk what was there before."""
+    usual = gc.get_threshold()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
     try:
         yield
     finally:
+        gc.set_threshold(*usual)
         gc.unfreeze()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from web.chats.markdown import Block, Limits, MarkdownStream
-from web.ui.markdown import render, render_block
+from web.ui.markdown import prepare_block, render, render_block
+from web.ui.markdown.code import highlighted
 
 OUT = 'rel="noopener noreferrer nofollow" target="_blank"'
 
@@ -93,6 +96,18 @@ def test_an_open_code_block_is_not_highlighted_until_it_is_closed() -> None:
     (block,) = stream.settle()
     assert isinstance(block, Block)
     assert '<span class="k">' in render_block(block).before
+
+
+@pytest.mark.anyio
+async def test_code_is_highlighted_in_a_thread_before_its_block_is_rendered() -> None:
+    block = Block("0", None, "fence", 'val x = List(1, 2).map(_ + 1) // "x"\n' * 150, info="scala")
+    thread, process = time.thread_time(), time.process_time()
+    await prepare_block(block)
+    here = time.thread_time() - thread
+    assert here < (time.process_time() - process) / 2
+    known = highlighted.cache_info().hits
+    assert '<span class="' in render_block(block).before
+    assert highlighted.cache_info().hits == known + 1
 
 
 def test_a_block_renders_the_same_with_and_without_what_is_remembered() -> None:

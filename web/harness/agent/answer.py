@@ -28,7 +28,7 @@ from web.harness.values.text import sayable, sayable_json
 SLICE = 64
 """Chunks that are taken before it is looked how long it took."""
 
-SLICE_SECONDS = 0.005
+SLICE_SECONDS = 0.003
 """After so long others are let have the event loop."""
 
 Emit = Callable[[list[EventBody]], None]

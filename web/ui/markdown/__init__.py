@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from .blocks import Rendered, render_block
+from .blocks import Rendered, prepare_block, render_block
 from .whole import render
 
-__all__ = ["Rendered", "render", "render_block", "warm"]
+__all__ = ["Rendered", "prepare_block", "render", "render_block", "warm"]
+
+_EXAMPLES = """www.example.com $x$ **a** [b](http://example.com) <http://example.com> a@example.com
+http://example.com mailto:a@example.com //example.com ![b](http://example.com "c")
+
+```python
+x = 1
+```
+"""
 
 
 def warm() -> None:
     """Load what rendering needs at its first formula, link and code block: some 0.1 s once."""
-    render("www.example.com $x$ **a** [b](http://example.com)\n\n```python\nx = 1\n```\n")
+    render(_EXAMPLES)

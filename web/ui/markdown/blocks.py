@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,6 +48,15 @@ class Rendered:
     after: str = ""
 
 
+async def prepare_block(block: Block, limits: Limits = DEFAULT) -> None:
+    """Highlights the code of a block in a thread, so that `render_block` finds it done.
+
+    A long one takes 50 ms, and the first one of some languages 0.3 s.
+    """
+    if block.kind == "fence" and _is_highlighted(block, limits):
+        await asyncio.to_thread(code_block, block.source, block.info, True)
+
+
 def render_block(block: Block, limits: Limits = DEFAULT) -> Rendered:
     """One block. Equal blocks render equally."""
     source, references = block.source, block.references
@@ -56,7 +66,7 @@ def render_block(block: Block, limits: Limits = DEFAULT) -> Rendered:
         case "span":
             return Rendered("span", "", pieces_html(source, block.cuts, references))
         case "fence":
-            highlight = not block.open and len(source) <= limits.highlight
+            highlight = _is_highlighted(block, limits)
             return Rendered("div", "md", code_block(source, block.info, highlight))
         case "lines" | "text":
             return Rendered("span", "", escape(source, quote=False))
@@ -128,6 +138,10 @@ def literal_html(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
+def _is_highlighted(block: Block, limits: Limits) -> bool:
+    return not block.open and len(block.source) <= limits.highlight
+
+
 def _cell_starts(head: str, limits: Limits) -> tuple[str, ...]:
     """The opening tag of each cell of a row under this header."""
     cells_ = [token for token in _tokens(head, limits) if token.type == "th_open"]
