@@ -114,11 +114,14 @@ def measure(text: str, pieces: int = 20) -> Cost:
             elif fed % pieces:
                 continue
         start = time.process_time()
-        for change in stream.settle():
-            if isinstance(change, Block):
-                rendered = render_block(change)
-                sent += len(rendered.before) + len(rendered.after)
+        changes = stream.settle()
         steps.append((time.process_time() - start) * 1000)
+        for change in changes:
+            if isinstance(change, Block):
+                start = time.process_time()
+                rendered = render_block(change)
+                steps.append((time.process_time() - start) * 1000)
+                sent += len(rendered.before) + len(rendered.after)
     return Cost(time.process_time() - begin, sent, steps)
 
 

@@ -47,13 +47,14 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_step_over_a_hostile_text_takes_long(name: str) -> None:
+    """A step is what the event loop does in one go: to split new text, or to render a block."""
     warm()
     size = 10_000
     text = HOSTILE[name] * (size // len(HOSTILE[name]))
     if name == "rows of a wide table":
         text = "|" + "a|" * 40 + "\n|" + "-|" * 40 + "\n" + text
-    runs = [measure(text).steps for _ in range(2)]
+    runs = [measure(text).steps for _ in range(3)]
     # The same step in each run, so that what else the machine did does not count.
     steps = [min(step) for step in zip(*runs, strict=True)]
-    assert max(steps) < 60
+    assert max(steps) < 20
     assert sum(steps) < 3000
