@@ -71,6 +71,8 @@ def test_nothing_new_is_nothing_handed_out() -> None:
         "| a",
         "  ",
         "- [",
+        "- [ ] - [ ]",
+        "1. [x] > - [",
         "> `",
     ],
 )

@@ -42,6 +42,7 @@ def test_the_examples_of_the_specification_stream_to_what_they_are_whole(limits:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mixtures, st.sampled_from(list(LIMITS.values())), st.integers(0, 1000))
 @example("- a\n\n- b", LIMITS["beyond"], 0)
+@example("- [ ] - [ ] ", LIMITS["beyond"], 5)
 def test_any_mixture_streams_to_what_it_is_whole(text: str, limits: Limits, seed: int) -> None:
     assert stream(text, limits, Random(seed)).html() == render(text, limits)
 

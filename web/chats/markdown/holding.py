@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 
-_PREFIX = re.compile(r"(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))*[ \t]*")
+_PREFIX = re.compile(
+    r"(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t])(?:[ \t]+\[[ xX]\](?=[ \t]))?))*[ \t]*"
+)
+"""Quotes, bullets and numbers, and a task after one: inside a task there may be a list."""
 _MARKER = re.compile(
     r"""(?:
         [ \t]*                              # indentation
