@@ -121,6 +121,9 @@ def test_an_installed_wheel_serves_the_same_page(built: Path, tmp_path: Path) ->
             assert (address, answer.status_code) == (address, 200)
             assert answer.content == httpx.get(f"{checkout.address}{address}").content
 
+    # An MCP client that goes at once: what the command needs has travelled as well.
+    assert run(binaries / "harness-web", "demo-server", folder=tmp_path) == ""
+
     data = [path for path in tmp_path.rglob("generated") if folder not in path.parents]
     assert sorted(path.parent.name for path in data) == ["harness-web", "other"]
     assert not list(folder.rglob("generated"))

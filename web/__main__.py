@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from web import __version__
-from web.commands import serve
+from web.commands import demo_server, serve
 from web.harness.values.errors import ConfigurationError, HarnessError
 
 PROGRAM = "harness-web"
@@ -38,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     parser.set_defaults(run=None)
-    serve.add_parser(parser.add_subparsers(title="commands", metavar="COMMAND"))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    serve.add_parser(commands)
+    demo_server.add_parser(commands, _serve_demo)
 
     options = parser.parse_args(arguments)
     if options.run is None:
@@ -51,6 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, ConfigurationError) else 1
     except KeyboardInterrupt:
         return 130
+
+
+def _serve_demo() -> None:
+    """Commands and demos are blind to each other; this module knows both."""
+    from web.demos.mcp_server import serve
+
+    serve()
 
 
 if __name__ == "__main__":
