@@ -24,13 +24,25 @@ const dialog = find("[data-dialog]");
 const page = new Page(body.dataset.epoch, Number(body.dataset.version), (element) => {
   if (element.matches("[hx-post]") || find("[hx-post]", element)) window.htmx?.process(element);
 });
+let listed = true; // the open chat, in the side bar
+
+/** A deleted chat that stands in the side bar again was brought back. */
+function reviveOnceListed() {
+  const before = listed;
+  listed = document.getElementById(`r-${chat}`) !== null;
+  if (listed && !before) location.reload();
+}
+
 const live = new Live(page, [chat, "chats"], timesFor(Number(body.dataset.beatSeconds ?? 5)), {
-  changed: () => surroundings.update(),
+  changed() {
+    surroundings.update();
+    if (body.dataset.gone === "deleted") reviveOnceListed();
+  },
   gone(entry) {
     if (entry.name !== chat) return;
     banner.gone(entry);
     composer?.keepHere();
-    body.dataset.gone = "";
+    body.dataset.gone = entry.code;
     surroundings.update();
   },
   state(state) {

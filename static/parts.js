@@ -73,6 +73,7 @@ export class Page {
     const home = region(channel, slot) ?? slotOf(partById(slot));
     if (!home) return;
     const next = parse(html);
+    next.dataset.version = version;
     if (shown) {
       place(this.update(shown, next), home, after);
     } else {

@@ -12,6 +12,7 @@ from web.chats.kinds import Head, Row, Undo
 from web.chats.registry import title_of
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.values.errors import HarnessError, LimitExceeded, NotFound
+from web.harness.values.events import TextDelta
 from web.harness.values.model import TextChunk
 
 pytestmark = pytest.mark.anyio
@@ -138,7 +139,35 @@ async def test_a_deletion_stops_what_the_chat_does() -> None:
         await room.chats.delete(chat)
         assert (await room.result(turn.run_id)).status == "cancelled"
         assert room.provider.open == 0
+        assert [turn.text for turn in chat.queue] == ["waits"]
+
+
+async def test_what_waited_in_a_deleted_chat_is_sent_when_it_is_brought_back() -> None:
+    model = ScriptedProvider([TextChunk("a"), asyncio.Event()], says("one"), says("two"))
+    async with chat_room(model) as room:
+        chat = await room.new_chat()
+        first = await room.say(chat)
+        await room.event(first.run_id, lambda body: isinstance(body, TextDelta))
+        waiting = [await room.say(chat, text) for text in ("first", "second")]
+        await room.chats.delete(chat)
+        assert chat.turn is None
+        await room.chats.restore(LOCAL_IDENTITY, chat.id)
+        results = [await room.result(turn.run_id) for turn in waiting]
+        assert [result.text for result in results] == ["one", "two"]
         assert chat.queue == []
+
+
+async def test_what_waits_in_a_chat_that_is_deleted_for_good_is_taken_back() -> None:
+    model = ScriptedProvider([TextChunk("a"), asyncio.Event()], says("never"))
+    async with chat_room(model, undo_seconds=0.01) as room:
+        chat = await room.new_chat()
+        first = await room.say(chat)
+        await room.event(first.run_id, lambda body: isinstance(body, TextDelta))
+        await room.say(chat, "waits")
+        await room.chats.delete(chat)
+        await asyncio.wait_for(room.chats._purges[chat.id], 5)
+        assert chat.queue == []
+        assert len(room.provider.requests) == 1
 
 
 async def test_after_the_time_to_undo_nothing_of_a_chat_is_left() -> None:

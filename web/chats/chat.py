@@ -67,6 +67,11 @@ class Chat:
     def title(self) -> str:
         return self.record.title or "New chat"
 
+    @property
+    def is_deleted(self) -> bool:
+        """Deleted, and for some seconds it can be brought back."""
+        return self.record.deleted_at is not None
+
     def show_head(self) -> None:
         self.channel.put("head-line", "head", Head(self.title, self.record.model))
 

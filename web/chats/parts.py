@@ -161,8 +161,10 @@ class Channel:
         if self.settle is not None:
             # Readers were woken when the text came in: no need to wake them once more.
             self._settling = True
-            self.left = self.settle()
-            self._settling = False
+            try:
+                self.left = self.settle()
+            finally:
+                self._settling = False
         return self.clock.version
 
     def changes(self, after: int) -> Changes:

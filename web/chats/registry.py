@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from web.chats.chat import REMEMBERED_REQUESTS, Chat, Turn
@@ -87,7 +88,7 @@ class Chats:
     ) -> Chat:
         """A new chat; the same request id again gives the chat it made."""
         made = self._made.get((identity, request_id)) if request_id else None
-        if made is not None and made.record.deleted_at is None:
+        if made is not None and not made.is_deleted:
             return made
         if len(self._chats) >= self._limits.max_chats:
             raise LimitExceeded(
@@ -113,7 +114,7 @@ class Chats:
     def get(self, identity: HarnessIdentity, chat_id: str) -> Chat:
         """Raises NotFound; also for a chat that is deleted."""
         chat = self._chats.get((identity, chat_id))
-        if chat is None or chat.record.deleted_at is not None:
+        if chat is None or chat.is_deleted:
             raise NotFound(
                 "There is no such chat here.",
                 hint="Chats are kept in this server's memory: a restart or a deletion ends them.",
@@ -125,7 +126,7 @@ class Chats:
         mine = [
             chat
             for (owner, _), chat in self._chats.items()
-            if owner == identity and chat.record.deleted_at is None
+            if owner == identity and not chat.is_deleted
         ]
         return sorted(mine, key=lambda chat: chat.record.order, reverse=True)
 
@@ -235,8 +236,9 @@ class Chats:
         await self._write(chat, replace(chat.record, draft=draft))
 
     async def delete(self, chat: Chat) -> None:
-        """Deletes a chat: what it does is stopped; for some seconds it can be brought back."""
-        if chat.record.deleted_at is not None:
+        """Deletes a chat: what it does is stopped; for some seconds it can be brought back, with the
+        messages that wait."""
+        if chat.is_deleted:
             return
         until = self._now() + self._limits.undo_seconds
         await self._write(chat, replace(chat.record, deleted_at=self._now()))
@@ -245,14 +247,14 @@ class Chats:
         side_bar.put(f"z-{chat.id}", "undo", Undo(chat.id, chat.title, until))
         chat.channel.end("deleted")
         self._purges[chat.id] = self._tasks.create_task(self._purge_later(chat))
-        await self._turns.close(chat)
+        await self._turns.halt(chat)
 
     async def restore(self, identity: HarnessIdentity, chat_id: str) -> Chat:
         """Brings a deleted chat back. Raises NotFound when it is too late."""
         chat = self._chats.get((identity, chat_id))
         if chat is None:
             raise _too_late()
-        if chat.record.deleted_at is not None:
+        if chat.is_deleted:
             purge = self._purges.pop(chat_id, None)
             if purge is None:
                 raise _too_late()
@@ -261,11 +263,14 @@ class Chats:
             chat.channel.gone = None
             chat.channel.touch()
             await self._write(chat, replace(chat.record, deleted_at=None))
+            # Where too much runs already, what waits goes on waiting, and is shown to.
+            with suppress(LimitExceeded):
+                self._turns.resume(chat)
         return chat
 
     def show(self, chat: Chat) -> None:
         """Brings head and side bar up to what the chat is now."""
-        if chat.record.deleted_at is not None:
+        if chat.is_deleted:
             return
         chat.show_head()
         row = Row(chat.id, chat.title, chat.state, chat.record.order)

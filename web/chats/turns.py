@@ -124,7 +124,10 @@ class Turns:
         if chat.turn is None:
             self._start(chat, turn)
         elif not queue:
-            raise SessionConflict("This chat is answering another message.")
+            raise SessionConflict(
+                "This chat is answering another message.",
+                hint='Try again when its answer has ended, or ask for it to wait ("queue": true).',
+            )
         elif len(chat.queue) >= self._limits.max_queued:
             raise LimitExceeded(
                 f"{len(chat.queue)} messages wait in this chat already, which is the limit.",
@@ -160,14 +163,25 @@ class Turns:
         return turn
 
     async def close(self, chat: Chat) -> None:
-        """Stops whatever a chat does and waits until it has ended."""
+        """Takes back what waits, stops whatever a chat does and waits until it has ended."""
         while chat.queue:
             self.stop(chat, chat.queue[0].run_id)
+        await self.halt(chat)
+
+    async def halt(self, chat: Chat) -> None:
+        """Stops the run under way and waits until it has ended. What waits goes on waiting while
+        the chat is deleted, until `resume`."""
         if chat.turn is not None:
             task = self._running.get(chat.turn.run_id)
             self.stop(chat, chat.turn.run_id)
             if task is not None:
                 await asyncio.wait({task})
+
+    def resume(self, chat: Chat) -> None:
+        """Sends the oldest message that waits in a chat that was brought back."""
+        if chat.turn is None and chat.queue:
+            self._start(chat, chat.queue[0])
+            chat.dequeue()
 
     async def forget(self, chat: Chat) -> None:
         """Drops the events of a chat's runs."""
@@ -248,7 +262,7 @@ class Turns:
     async def _go_on(self, chat: Chat, turn: Turn) -> None:
         """After a run: the next message in the queue is sent, and events take less room."""
         old = chat.runs[: -self._limits.kept_runs][-1:]
-        following = chat.dequeue()
+        following = None if chat.is_deleted else chat.dequeue()
         if following is not None:
             self._start(chat, following)
         self._changed(chat)

@@ -126,7 +126,8 @@ class Frames:
             "id": part.id,
             "slot": part.slot,
             "after": change.after,
-            "version": part.version,
+            # It may have changed again since, and moved: the next frame says that, and is newer.
+            "version": change.version,
             "html": self._fragments.element(channel.name, part),
         }
 

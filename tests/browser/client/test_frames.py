@@ -100,6 +100,26 @@ async def test_a_full_frame_removes_what_it_does_not_name(scene: Scene) -> None:
     assert await order(page) == ["b"]
 
 
+async def test_a_part_is_as_old_as_its_frame_says_whatever_its_element_says(scene: Scene) -> None:
+    page = await scene.open()
+    for id in ("a", "b"):
+        scene.script.put("one", id, f"<p @>{id}</p>")
+    await shows(page, "b", "b")
+    version = scene.script.clock.version
+    # Made while the part moved: its element is newer than the place that the frame names.
+    part = {"id": "b", "slot": "log", "after": "a", "version": version + 1}
+    part["html"] = f'<p id="b" data-part data-version="{version + 2}">b early</p>'
+    channel = {"name": "one", "full": False, "parts": [part]}
+    scene.script.clock.tick()
+    scene.script.inject(
+        {"epoch": "first", "version": version + 1, "channels": [channel], "gone": []}
+    )
+    await shows(page, "b", "early")
+    scene.script.put("one", "b", "<p @>b moved</p>", rank=-1)
+    await shows(page, "b", "moved")
+    assert await order(page) == ["b", "a"]
+
+
 async def test_a_part_keeps_its_children_when_it_changes_even_its_tag(scene: Scene) -> None:
     page = await scene.open()
     scene.script.put("one", "a", "<div @><div data-slot=a>%</div></div>")

@@ -143,6 +143,24 @@ async def test_deleting_asks_and_can_be_undone(stage: Stage) -> None:
     await expect(page.locator(LOG)).to_contain_text("and answered")
 
 
+async def test_a_chat_that_is_brought_back_comes_to_life_in_every_tab(stage: Stage) -> None:
+    stage.allow_refusals()
+    stage.play(says("precious"))
+    chat = await stage.answered("Keep me")
+    page, other = await stage.open(f"/chats/{chat}"), await stage.open(f"/chats/{chat}", live=False)
+    await other.fill(BOX, "half a thought")
+    await page.locator(".head [data-confirm]").click()
+    await page.locator("dialog").get_by_role("button", name="Delete").click()
+    await expect(other.locator("[data-banner]")).to_contain_text("deleted")
+    await page.locator(".undo").get_by_text("Undo").click()
+    await page.wait_for_url(f"**/chats/{chat}")
+    await expect(other.locator("[data-banner]")).to_be_hidden()
+    await expect(other.locator(BOX)).to_have_value("half a thought")
+    stage.play(says("and answered"))
+    await other.press(BOX, "Enter")
+    await expect(other.locator(LOG)).to_contain_text("and answered")
+
+
 @pytest.mark.full
 async def test_deleting_another_chat_leaves_the_open_one_alone(stage: Stage) -> None:
     await stage.answered("Away with it")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from functools import lru_cache
 from html import escape
 
 from .sanitiser import clean_code
+
+HIGHLIGHT_SECONDS = 0.25
+"""CPU time for one code block; what is left then is plain text. Some lexers take 20 s for 8 KB of
+odd code, where 0.05 s is usual."""
 
 _LANGUAGE = re.compile(r"[a-z0-9][a-z0-9+#_.-]{0,23}\Z")
 
@@ -34,20 +39,27 @@ def frame(info: str, slot: str = "") -> tuple[str, str]:
 
 @lru_cache(maxsize=128)
 def highlighted(code: str, language: str) -> str:
-    """The code as spans with classes; as plain text if the language is not known."""
+    """The code as spans with classes; as plain text if the language is not known.
+
+    The same code may end in plain text at another place the next time, where it takes very long.
+    """
     lexer = _lexer(language) if language else None
     if lexer is None:
         return escape(code, quote=False)
     from pygments.token import STANDARD_TYPES
 
     parts: list[str] = []
-    for kind, text in lexer.get_tokens(code):
+    done, until = 0, time.thread_time() + HIGHLIGHT_SECONDS
+    for place, kind, text in lexer.get_tokens_unprocessed(code):
+        if place != done or time.thread_time() > until:
+            break
+        done += len(text)
         while kind not in STANDARD_TYPES:
             kind = kind.parent
         name = STANDARD_TYPES[kind]
         html = escape(text, quote=False)
         parts.append(f'<span class="{name}">{html}</span>' if name and text.strip() else html)
-    return clean_code("".join(parts))
+    return clean_code("".join(parts)) + escape(code[done:], quote=False)
 
 
 def _language(info: str) -> str:
@@ -84,7 +96,6 @@ _LEXERS = frozenset(
         "graphql",
         "haskell",
         "html",
-        "http",
         "ini",
         "java",
         "javascript",
@@ -141,7 +152,8 @@ _LEXERS = frozenset(
         "zig",
     ]
 )
-"""Languages that are highlighted. Not all that Pygments knows: some take very long on odd input."""
+"""Languages that are highlighted. Not all that Pygments knows: some take very long on odd input,
+and some (http) choose another by what the text says."""
 
 
 @lru_cache(maxsize=64)
@@ -152,6 +164,7 @@ def _lexer(language: str):  # type: ignore[no-untyped-def]
     from pygments.util import ClassNotFound
 
     try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        # Code blocks inside of markdown would load any lexer there is.
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False, handlecodeblocks=False)
     except ClassNotFound:
         return None
