@@ -5,6 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+# White space in Python, and not what makes a line blank in markdown. Some of it is trimmed.
+WHITE = [
+    *("\u00a0", "\u3000", "\u2003", "\u1680", "\u202f", "\u2028", "\u2029", "\x0b", "\x0c"),
+    *("\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\ufeff", "\u200b"),
+]
+
+WHITE_TEXTS = [
+    "~",
+    "~indented, and more of it~\n~in a line~\n\n~\n\nmore\n~\n===\n",
+    "a\n~\nb\n\n- ~\n- a~\n\n  ~\n- ~b\n> ~\n> c~\n",
+    "| ~a | b~ |\n|---|---|\n| ~ |~|\n~| c | d |~\n~\nx | y\n",
+    "#~no\n# ~yes~ #\n```py~x\ncode~\n~\n```~\n```\n~\n    ~code\n",
+    "[a]:~/u\n[b]: /u~'t'\n~[c]: /u\n\n[d]: /u\n~'t'\n\n[a~e]: /u\n\n[a] [b] [c] [d] [a e] [a~e]\n",
+    "$$~\na\n$$~\n\n~$$\nb\n$$\n\n$x~$ *a~* **~b** `~` http://x.y/~z <http://x.y/~z> [l](~/u~)\n",
+]
+
 TEXTS = [
     "# Title\n\nSome *text* and **more** of it.\nSecond line\n",
     "Title\n=====\n\nOther\n-----\ntext\n",
@@ -51,7 +67,10 @@ TEXTS = [
     "中文段落，没有空格。这里还有**粗体**，然后继续。日本語、です。\n",  # noqa: RUF001
     "a\r\nb\rc\r\n\r\n- d\r\n- e\r\n",
     "a\0b \ud800 c\n",
+    "- a\n- b\n\n  some\n  more\n  of it all and\n",
+    "- a\n- b\n\n  - some\n    - more > > of\n      - all\n- c\n",
     "#\n##\n####### seven\n#no\n # yes #\n",
+    *(text.replace("~", white) for white in WHITE for text in WHITE_TEXTS),
 ]
 
 # Full-width punctuation is what a text in Chinese is cut at.
@@ -65,6 +84,7 @@ ATOMS = [
     *("- [x] y\n", "long text here that goes on, and on. ", "word " * 12, "é", "中文，然后", "!"),  # noqa: RUF001
     *("- a\n", "- b\n", "\n  c\n", "1. x\n", "   - n\n", "+ ", "***", "- - -", "5", ":", "="),
     *("$5 and $6 ", "\r\n", "\0"),
+    *WHITE,
 ]
 
 

@@ -63,6 +63,18 @@ def _unwrapped(child: Rendered) -> str:
     return f"<li{classes}>{child.before}</li>"
 
 
+def stream_pieces(pieces: list[str], limits: Limits) -> Page:
+    """A text that came in these pieces, with a look at it after each."""
+    source, page = MarkdownStream(limits), Page(limits)
+    for piece in pieces:
+        source.feed(piece)
+        page.apply(source.settle())
+    source.finish()
+    while source.pending:
+        page.apply(source.settle())
+    return page
+
+
 def stream(text: str, limits: Limits, random: Random) -> Page:
     """A text that came in random pieces, with a look at it now and then."""
     source, page = MarkdownStream(limits), Page(limits)

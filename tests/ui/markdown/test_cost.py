@@ -15,10 +15,33 @@ SIZE = 24_000
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS.keys())
 def test_twice_the_text_costs_about_twice(make: Callable[[int], str]) -> None:
     warm()
-    half = [measure(make(SIZE)) for _ in range(2)]
-    full = [measure(make(2 * SIZE)) for _ in range(2)]
+    half, full = [measure(make(SIZE))], [measure(make(2 * SIZE))]
     assert full[0].sent < 2.3 * half[0].sent
-    assert min(cost.cpu for cost in full) < 2.5 * min(cost.cpu for cost in half) + 0.02
+    # What else the machine does only adds: the least of a few tries is what it costs.
+    for _ in range(4):
+        least, most = (min(cost.cpu for cost in costs) for costs in (half, full))
+        if most < 2.5 * least + 0.02:
+            break
+        half.append(measure(make(SIZE)))
+        full.append(measure(make(2 * SIZE)))
+    assert most < 2.5 * least + 0.02
+
+
+def definitions(size: int) -> str:
+    """Paragraphs that each mention two labels, and all of the definitions at the end."""
+    count = size // 80
+    return "".join(f"See [a{n}] and [b{n}] here.\n\n" for n in range(count)) + "".join(
+        f"[a{n}]: http://example.com/{n}\n[b{n}]: http://example.com/{n}\n" for n in range(count)
+    )
+
+
+def test_definitions_at_the_end_of_a_long_text_cost_what_they_are() -> None:
+    warm()
+    half = [measure(definitions(SIZE)) for _ in range(3)]
+    full = [measure(definitions(2 * SIZE)) for _ in range(3)]
+    assert min(cost.cpu for cost in full) < 2.5 * min(cost.cpu for cost in half) + 0.05
+    # The same step in each run, so that what else the machine did does not count.
+    assert max(min(step) for step in zip(*(cost.steps for cost in full), strict=True)) < 20
 
 
 HOSTILE = {

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from tests.ui.markdown.corpus import ATOMS, TEXTS, examples
-from tests.ui.markdown.streamed import stream
+from tests.ui.markdown.corpus import ATOMS, TEXTS, WHITE, examples
+from tests.ui.markdown.streamed import stream, stream_pieces
 from web.chats.markdown import Limits
 from web.ui.markdown import render
 
@@ -37,6 +37,49 @@ def test_the_examples_of_the_specification_stream_to_what_they_are_whole(limits:
     texts = examples() or TEXTS
     for number, text in enumerate(texts):
         assert stream(text, limits, Random(number)).html() == render(text, limits), text
+
+
+@pytest.mark.parametrize("white", WHITE)
+def test_white_space_that_makes_no_blank_line_may_come_alone(white: str) -> None:
+    for before in ("", "Hi\n\n", "- a\n\n  ", "> ", "a" * 1021 + "\n\n", "[a]: /u\n"):
+        for after in ("", "Hello [a]", "\n\nmore", "b" * 9000):
+            pieces = [before, white, after]
+            assert stream_pieces(pieces, Limits()).html() == render("".join(pieces), Limits())
+
+
+TAKEN_BACK = [
+    ["S", "ee [foo].\n# T\n[foo]:\nh", "ttp://e.vil/ more\n"],
+    ["S", "ee [foo].\n\n- a [foo]\n- b\n\n  [foo]:\n  w", "ord is\n"],
+    ["See [foo].\n\n", "[foo]:\nh", "ttp://e.vil/ more\n"],
+    ["See [foo].\n\n[foo]: /u\n", "'title\n", "goes on' and is none\n\n[foo]: /w\n"],
+    ["- a [foo]\n- b\n\n[foo]:\n", "x", " y\n\n[foo]: /w\n"],
+    ["| [foo] |\n|---|\n| a |\n\n[foo]:\nx", " y\n\n| b |\n\n[foo]: /w"],
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
+@pytest.mark.parametrize("pieces", TAKEN_BACK)
+def test_a_definition_that_turns_out_to_be_none_leaves_nothing(
+    pieces: list[str], limits: Limits
+) -> None:
+    whole = render("".join(pieces), limits)
+    assert stream_pieces(pieces, limits).html() == whole
+    assert stream_pieces(list("".join(pieces)), limits).html() == whole
+
+
+LATE_HEADERS = [
+    "[bar]|\n--\nx\n\n[bar]: http://h.i",
+    "| [a] |\n|---|\n| x |\n| [b] |\n\n[b]: /b\n\n[a]: /a\n\nmore\n",
+    "| [a] |\n|---|\n" + "| [b] x |\n" * 300 + "\n[a]: /a\n[b]: /b\n",
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
+@pytest.mark.parametrize("text", LATE_HEADERS)
+def test_a_table_whose_header_changes_keeps_its_rows(text: str, limits: Limits) -> None:
+    whole = render(text, limits)
+    for pieces in ([text], list(text), text.splitlines(keepends=True)):
+        assert stream_pieces(pieces, limits).html() == whole
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,6 +9,7 @@ from .holding import fence_shown
 from .limits import Limits
 from .modes import AfterBlock, Step, child
 from .parser import Definitions
+from .white import BLANK
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
@@ -47,7 +48,7 @@ class OpenFence:
         elif final:
             # As in markdown-it, white space after the last line end is not a line.
             begin = max(text.rfind("\n") + 1, first)
-            body, used = text[: None if text[begin:].strip(" \t") else begin], len(text)
+            body, used = text[: None if text[begin:].strip(BLANK) else begin], len(text)
         else:
             body, used = text[: max(fence_shown(text, self._marker), first)], len(text)
         ended = final or closing is not None
@@ -178,7 +179,7 @@ def literal_end(text: str, crossed: int) -> int | None:
 
 def _tail_space(text: str) -> int:
     """How much of the text's end could be the start of a blank line."""
-    return len(text) - len(text.rstrip(" \t\n"))
+    return len(text) - len(text.rstrip(BLANK))
 
 
 def _without_indent(line: str, indent: int) -> str:

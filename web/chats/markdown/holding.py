@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from .white import BLANK
+
 _PREFIX = re.compile(
     r"(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t])(?:[ \t]+\[[ xX]\](?=[ \t]))?))*[ \t]*"
 )
@@ -62,5 +64,5 @@ def _header(text: str, line: int, above: int) -> int:
 def fence_shown(text: str, marker: str) -> int:
     """As `shown`, inside a code block that `marker` opened: only its end has to be held back."""
     begin = text.rfind("\n") + 1
-    rest = text[begin:].strip(" \t")
+    rest = text[begin:].strip(BLANK)
     return begin if not rest.strip(marker[0]) else len(text)

@@ -22,8 +22,9 @@ class Ledger:
         self._out: set[str] = set()
         self._waiting: dict[str, dict[str, None]] = {}
         self._kept: dict[str, Block] = {}
-        self._children: dict[str, list[str]] = {}
+        self._children: dict[str, dict[str, None]] = {}
         self._stale: dict[str, None] = {}
+        self._tops = 0
 
     @property
     def queued(self) -> bool:
@@ -40,11 +41,12 @@ class Ledger:
     ) -> None:
         """Replace what was live by `closed`, which is final, and `live`.
 
-        `local`: definitions in the open part. `gone`: keys of closed blocks that are withdrawn.
-        `again`: hand out every one of `closed`, changed or not, because their shell changed.
+        `local`: definitions in the open part, which may yet turn out to be none: only what is live
+        goes by them. `gone`: keys of closed blocks that are withdrawn. `again`: hand out every one
+        of `closed`, changed or not, because their shell changed.
         """
         before = self._live
-        done = [self._resolve(block, local) for block in closed]
+        done = [self._resolve(block, {}) for block in closed]
         now = {block.key: self._resolve(block, local) for block in live}
         final = {block.key for block in done}
         lost = [*gone, *(key for key in before if key not in now and key not in final)]
@@ -52,13 +54,32 @@ class Ledger:
             if key not in now and key not in final:
                 self._put(key, Removed(key))
             self._kept.pop(key, None)
+        shells: set[str | None] = set()
         for block in sorted((*done, *now.values()), key=_place):
-            if again or before.get(block.key) != block:
+            if again or before.get(block.key) != block or block.parent in shells:
                 self._put_family(block)
+                if block.shell:
+                    shells.add(block.key)
         self._live = now
+        headers = {
+            block.key: block
+            for block in (*done, *now.values())
+            if block.kind == "table" and "]" in block.source
+        }
         for block in done:
-            self._keep(block)
+            if block.parent in headers:
+                self._children.setdefault(block.parent, {})[block.key] = None
+                self._kept[block.key] = block
+            self._wait(block)
+        tops = (int(block.key) + 1 for block in done if block.parent is None)
+        self._tops = max(self._tops, *tops, 0)
         self._local = local
+
+    def abandon(self) -> int:
+        """Close a shell that is open and withdraw what else is live; the next block's number."""
+        shells = [block for block in self._live.values() if block.shell]
+        self.publish(shells, [], {})
+        return self._tops
 
     def grow(self, block: Block) -> None:
         """Replace a live block by a longer one of the same key."""
@@ -115,10 +136,9 @@ class Ledger:
     def _put_family(self, block: Block) -> None:
         """Queue a block and, after a table's header, those of its rows that are final."""
         self._put(block.key, block)
-        if block.kind == "table" and block.references:
-            for key in self._children.get(block.key, ()):
-                if key in self._kept:
-                    self._put(key, self._kept[key])
+        for key in self._children.get(block.key, ()):
+            if key in self._kept:
+                self._put(key, self._kept[key])
 
     def _resolve(self, block: Block, local: Mapping[str, tuple[str, str]]) -> Block:
         if block.kind in _PLAIN or "]" not in block.source:
@@ -128,15 +148,8 @@ class Ledger:
         references = resolved(mentions(block.source), self.definitions, local)
         return replace(block, references=references) if references else block
 
-    def _keep(self, block: Block) -> None:
-        """Remember a final block as long as a label it mentions is not defined.
-
-        Rows under a header that mentions a label are remembered as well: they follow the header.
-        """
-        shell = self._live.get(block.parent or "")
-        if shell and shell.kind == "table" and "]" in shell.source:
-            self._kept[block.key] = block
-            self._children.setdefault(shell.key, []).append(block.key)
+    def _wait(self, block: Block) -> None:
+        """Remember a final block as long as a label it mentions is not defined."""
         if block.kind in _PLAIN or "]" not in block.source:
             return
         for label in mentions(block.source):

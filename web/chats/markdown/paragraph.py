@@ -10,6 +10,7 @@ from .inline import InlineScanner
 from .limits import Limits
 from .modes import AfterBlock, Patience, Step, child, preview, visible
 from .parser import Definitions, parse
+from .white import trimmed_end
 
 _NEW_LINE = re.compile(r"\n(?![A-Za-z])")
 
@@ -25,7 +26,7 @@ class OpenParagraph:
     @property
     def source(self) -> str:
         """The content as it is rendered."""
-        return self.raw.rstrip()
+        return trimmed_end(self.raw)
 
     @property
     def cuts(self) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from markdown_it.rules_block.table import table
 from markdown_it.token import Token
 
 from .limits import Limits
+from .white import BLANK, trimmed
 
 Definitions = Mapping[str, tuple[str, str]]
 """Normalised label -> address and title."""
@@ -131,33 +132,41 @@ def ends_blank(text: str) -> bool:
     return _ENDS_BLANK.search(text) is not None
 
 
-def parse_before(text: str, place: int, known: Definitions, limits: Limits) -> Parsed:
+def parse_before(text: str, over: tuple[int, int], known: Definitions, limits: Limits) -> Parsed:
     """What comes before a unit that is beyond the limits: a list may be loose because of it."""
+    place, _ = over
     parsed = parse(text[:place], known, limits)
-    if parsed.tops and parsed.tops[-1].type in LISTS and ends_blank(text[:place]):
-        whole = parse(text[:place] + text[place:].partition("\n")[0], known, limits)
-        if whole.tops[len(parsed.tops) - 1].end > place:
-            for token in parsed.tops[-1].tokens:
-                if token.level == 2 and token.type in ("paragraph_open", "paragraph_close"):
-                    token.hidden = False
+    if parsed.tops and parsed.tops[-1].type in LISTS:
+        whole = parse(until_crossed(text, over), known, limits)
+        last = whole.tops[len(parsed.tops) - 1]
+        if last.end > place:
+            for token, same in zip(parsed.tops[-1].tokens, last.tokens, strict=False):
+                token.hidden = same.hidden
     return parsed
+
+
+def until_crossed(text: str, over: tuple[int, int]) -> str:
+    """The text as far as it counts: the unit that is beyond the limits up to these."""
+    place, crossed = over
+    line = text.find("\n", place)
+    return text[: max(crossed, line if line >= 0 else len(text))]
 
 
 def cells(line: str) -> list[str]:
     """The cells of a table row, as in markdown-it: a pipe after a backslash does not part them."""
-    columns = _PIPE.split(line.strip(" \t\n"))
+    columns = _PIPE.split(trimmed(line))
     if columns[0] == "":
         columns.pop(0)
     if columns and columns[-1] == "":
         columns.pop()
-    return [column.replace("\\|", "|").strip(" \t\n") for column in columns]
+    return [trimmed(column.replace("\\|", "|")) for column in columns]
 
 
 def count_cells(line: str) -> int:
     """How many cells a table row has."""
     if "\\" in line:
         return len(cells(line))
-    line = line.strip(" \t\n")
+    line = trimmed(line)
     return line.count("|") + (not line.startswith("|")) - (len(line) > 1 and line.endswith("|"))
 
 
@@ -194,7 +203,7 @@ def _crossed(unit: Sequence[Token], lines: list[int], text: str, limits: Limits)
 
 def _heavy_from(source: str, most: int) -> int | None:
     """Where a unit becomes too large. Lines and marks of quotes weigh more than their length."""
-    source = source.rstrip()
+    source = source.rstrip(BLANK)
     lines = source.count("\n") + 1
     if len(source) + _LINE_WEIGHT * lines + _QUOTE_WEIGHT * source.count(">") <= most:
         return None
@@ -289,7 +298,9 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     or for some forty lines."""
     if state.is_code_block(start):
         return False
-    opener = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]].strip()
+    opener = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]].rstrip(
+        BLANK
+    )
     if opener not in _MATH_CLOSER:
         return False
     if silent:
@@ -299,7 +310,7 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     closed = False
     most = min(end, start + _MATH_LINES)
     while line < most and not state.isEmpty(line) and state.sCount[line] >= state.blkIndent:
-        text = state.src[state.bMarks[line] : state.eMarks[line]].rstrip()
+        text = state.src[state.bMarks[line] : state.eMarks[line]].rstrip(BLANK)
         line += 1
         if text.endswith(closer):
             closed = True

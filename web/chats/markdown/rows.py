@@ -11,7 +11,17 @@ from .code import LiteralText
 from .holding import shown
 from .limits import Limits
 from .modes import AfterBlock, Mode, Patience, Step, child, preview, visible
-from .parser import Definitions, Top, count_cells, ends_blank, items, line_starts, overflow, parse
+from .parser import (
+    Definitions,
+    Top,
+    count_cells,
+    items,
+    line_starts,
+    overflow,
+    parse,
+    until_crossed,
+)
+from .white import BLANK
 
 _MOST_CELLS = 256
 _PLAIN_ROWS = re.compile(r"(?:[ ]{0,3}[|A-Za-z][^\n]*(?:\n|\Z))*")
@@ -51,11 +61,12 @@ class CutList:
         top = parsed.tops[0]
         over = overflow(parsed, self._head + part, self._limits)
         if over and over[0] < top.end:
-            return self._overflow(part, known, over[0] - offset, over[1] - over[0])
+            return self._overflow(part, known, (over[0] - offset, over[1] - offset))
         places = [parsed.lines[item[0].map[0]] for item in items(top)[1:] if item[0].map]
         places = [place - offset for place in places]
         end = top.end - offset
-        ended = final or (len(parsed.tops) > 1 and parsed.tops[1].start - offset < whole)
+        below = len(parsed.tops) > 1 and parsed.tops[1].start - offset < whole
+        ended = final or below or parsed.last_definition >= top.end
         closed = [] if top.tokens[2].hidden else self._loosen()
         last = len(places) if ended else max(_index_of_last(places, whole), 0)
         blocks = [
@@ -90,17 +101,19 @@ class CutList:
         """See `Mode`."""
         return self._patience.holds(len(text))
 
-    def _overflow(self, part: str, known: Definitions, place: int, crossed: int) -> Step:
-        """End the list before an item that is beyond the limits."""
+    def _overflow(self, part: str, known: Definitions, over: tuple[int, int]) -> Step:
+        """End the list before an item that is beyond the limits, and may have made it loose."""
+        place, crossed = over
         number = self._number + (1 if self._count or place else 0)
+        seen = parse(self._head + until_crossed(part, over), known, self._limits)
+        loosened = [] if seen.tops[0].tokens[2].hidden else self._loosen()
         step = Step()
         if place:
-            loosened = self._loosen() if ends_blank(part[:place]) else []
             step = self.advance(part[:place], known, True)
-            step.closed += loosened
         elif self._count:
             step.closed.append(self._shell())
-        step.then = LiteralText(number, self._limits, self._after, crossed)
+        step.closed += loosened
+        step.then = LiteralText(number, self._limits, self._after, crossed - place)
         step.used = place
         return step
 
@@ -167,10 +180,10 @@ class CutTable:
         self._patience.parsed(len(text) - begin)
         if not ended:
             live = [self._shell()]
-            if part[begin:end].strip():
+            if part[begin:end].strip(BLANK):
                 live.append(self._group(part[begin:end], True))
             return Step(closed, live + preview(self._after, self._number + 1, text, end), begin)
-        if part[begin:end].strip():
+        if part[begin:end].strip(BLANK):
             closed.append(self._group(part[begin:end], False))
         then: Mode = self._after(self._number + 1)
         if over is not None:
@@ -216,4 +229,4 @@ def _index_of_last(places: list[int], whole: int) -> int:
 
 def _too_long(part: str, row: int, limits: Limits) -> bool:
     line = part[row:].partition("\n")[0]
-    return len(line.rstrip()) > limits.unit
+    return len(line.rstrip(BLANK)) > limits.unit

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections import deque
 
 from web.harness.values.text import sayable
 
 from .blocks import Block, Removed
+from .code import LiteralText
 from .ledger import Ledger
 from .limits import DEFAULT, Limits
 from .modes import Mode
 from .tail import Tail
+from .white import BLANK
+
+log = logging.getLogger(__name__)
 
 
 class MarkdownStream:
@@ -20,14 +26,17 @@ class MarkdownStream:
     bounded part of what changed, so one call never takes long; `pending` says whether another call
     has something to do. A block that cannot be cut and is long is looked at when it has grown by an
     eighth, or by a settle with nothing new.
+
+    Whatever goes wrong in a mode ends no answer: it is logged, and from the block on where it
+    happened the text is shown as it stands. `mode`: the mode to begin with.
     """
 
-    def __init__(self, limits: Limits = DEFAULT) -> None:
+    def __init__(self, limits: Limits = DEFAULT, mode: Mode | None = None) -> None:
         self._limits = limits
-        self._mode: Mode = Tail(0, limits)
+        self._mode: Mode = mode or Tail(0, limits)
         self._ledger = Ledger()
         self._text: list[str] = []
-        self._fed: list[str] = []
+        self._fed: deque[str] = deque()
         self._backlog = 0
         self._tail = ""
         self._shorter = Spaces(limits)
@@ -77,60 +86,72 @@ class MarkdownStream:
         """What changed, in the order of the text. Empty when nothing did."""
         fresh = self._next()
         if fresh or self._unseen or (self._finished and not self._done):
-            self._advance(fresh)
+            self._tail += fresh
+            final = self._finished and not self._fed
+            try:
+                self._advance(len(fresh), final)
+            except Exception:
+                log.exception("markdown that cannot be split is shown as it stands")
+                self._unseen = False
+                self._mode = self._plain(self._ledger.abandon())
+                self._parse(final)
+            self._done = final
         return self._ledger.take(2 * self._limits.step)
 
     def _append(self, text: str) -> None:
         if text:
             text = self._shorter.feed(clean(text))
-            self._fed.append(text)
+            step = self._limits.step
+            self._fed.extend(text[place : place + step] for place in range(0, len(text), step))
             self._backlog += len(text)
             self._text.append(text)
 
     def _next(self) -> str:
         """A bounded part of what was fed since the last settle."""
-        if not self._fed:
-            return ""
-        text = "".join(self._fed)
+        text = ""
+        while self._fed and len(text) < self._limits.step:
+            text += self._fed.popleft()
         step = min(self._limits.step, len(text))
         lines = text[:step].split("\n", self._limits.lines)
         if len(lines) > self._limits.lines:
             step -= len(lines[-1])
-        self._fed = [text[step:]] if len(text) > step else []
-        self._backlog = len(text) - step
+        if len(text) > step:
+            self._fed.appendleft(text[step:])
+        self._backlog -= step
         return text[:step]
 
-    def _advance(self, fresh: str) -> None:
-        final = self._finished and not self._fed
-        self._tail += fresh
+    def _advance(self, fresh: int, final: bool) -> None:
+        """Look at the tail, of which so many characters are new."""
         mode = self._mode
         if fresh and not final:
             hurried = self._unseen
             self._unseen = True
             if mode.patient(self._tail):
                 return
-            grown = None if hurried else mode.grow(self._tail, len(fresh))
+            grown = None if hurried else mode.grow(self._tail, fresh)
             self._unseen = False
             if grown:
                 self._ledger.grow(grown)
                 return
         self._unseen = False
         self._parse(final)
-        self._done = final
 
     def _parse(self, final: bool) -> None:
         """Look at the tail in one mode after the other, until a mode wants more text."""
         ledger = self._ledger
         while True:
             step = self._mode.advance(self._tail, ledger.definitions, final)
-            ledger.publish(step.closed, step.live, step.local | step.found, step.gone, step.again)
             ledger.define(step.found)
+            ledger.publish(step.closed, step.live, step.local, step.gone, step.again)
             self._tail = self._tail[step.used :]
             if step.then is None:
                 return
             self._mode = step.then
             if final and not self._tail:
                 return
+
+    def _plain(self, number: int) -> Mode:
+        return LiteralText(number, self._limits, self._plain, 0)
 
 
 class Spaces:
@@ -143,12 +164,12 @@ class Spaces:
 
     def feed(self, text: str) -> str:
         """The next piece of a text, with what is too much left out."""
-        rest = text.lstrip(" \t\n")
+        rest = text.lstrip(BLANK)
         lead = len(text) - len(rest)
         text = text[: min(lead, self._most - self._run)] + rest
         if len(rest) > self._most:
             text = self._long.sub(r"\1", text)
-        run = len(text) - len(text.rstrip(" \t\n"))
+        run = len(text) - len(text.rstrip(BLANK))
         self._run = run if rest else self._run + run
         return text
 

@@ -12,6 +12,7 @@ from .modes import Mode, Patience, Step, visible
 from .paragraph import CutParagraph, OpenParagraph
 from .parser import LISTS, Definitions, Parsed, Top, ends_blank, may_define, overflow, parse
 from .rows import CutList, CutTable
+from .white import BLANK
 
 _FENCE = re.compile(r"([ ]{0,3})(`{3,}|~{3,})(.*)")
 
@@ -39,12 +40,15 @@ class Tail:
             blocks = [self._block(i, top, part, False) for i, top in enumerate(parsed.tops)]
             then = Tail(self._number + len(blocks), self._limits)
             return Step(blocks, used=len(text), then=then, found=parsed.definitions)
-        self._patience.parsed(len(text))
         if not parsed.tops:
-            return self._without_blocks(part[:whole], parsed)
+            return self._without_blocks(part[:whole], parsed, len(text))
+        if parsed.last_definition >= parsed.tops[-1].end:
+            return self._before_definitions(parsed, part, len(text))
         last = max((i for i, top in enumerate(parsed.tops) if top.start < whole), default=0)
         closed = [self._block(i, top, part, False) for i, top in enumerate(parsed.tops[:last])]
-        used = parsed.tops[last - 1].end if last else 0
+        used = parsed.tops[last].start
+        if _after_definition(parsed.tops[last], part):
+            used = parsed.tops[last - 1].end if last else 0
         cut = self._cut(parsed, last, part, whole)
         if cut:
             place, mode = cut
@@ -80,7 +84,9 @@ class Tail:
         key = str(self._number + index)
         token = top.tokens[0]
         if top.type == "fence":
-            return Block(key, None, "fence", token.content, open=open_, info=token.info.strip())
+            return Block(
+                key, None, "fence", token.content, open=open_, info=token.info.strip(BLANK)
+            )
         if top.type == "paragraph_open":
             self._paragraph.become(top.tokens[1].content)
             source, cuts = self._paragraph.source, self._paragraph.cuts
@@ -96,7 +102,7 @@ class Tail:
         top = parsed.tops[-1]
         if block.kind != "paragraph" or part != text or top.end != len(text):
             return
-        if may_define(block.source) or _after_definition(top, part):
+        if not block.source or may_define(block.source) or _after_definition(top, part):
             return
         self._begin = part.index(block.source[0], top.start)
         self._paragraph.become(part[self._begin :])
@@ -117,7 +123,7 @@ class Tail:
             if not 0 < line <= whole or opening is None:
                 return None
             indent, marker, _ = opening.groups()
-            info = token.info.strip()
+            info = token.info.strip(BLANK)
             return line, OpenFence(number, limits, self._after, marker, len(indent), info)
         if top.type in LISTS and size > limits.cut // 8:
             return top.start, CutList(number, limits, self._after, top)
@@ -136,15 +142,25 @@ class Tail:
     def _after(self, number: int) -> Mode:
         return Tail(number, self._limits)
 
-    def _without_blocks(self, lines: str, parsed: Parsed) -> Step:
+    def _before_definitions(self, parsed: Parsed, part: str, length: int) -> Step:
+        """All blocks are final, because something begins below them that they do not go on with."""
+        closed = [self._block(i, top, part, False) for i, top in enumerate(parsed.tops)]
+        used = parsed.tops[-1].end
+        self._number += len(closed)
+        self._patience.parsed(length - used)
+        found = parsed.defined_before(used)
+        return Step(closed, used=used, found=found, local=parsed.definitions)
+
+    def _without_blocks(self, lines: str, parsed: Parsed, length: int) -> Step:
         """Nothing but blank lines and definitions: let go those that are complete."""
+        used = 0
         if ends_blank(lines):
-            return Step(used=len(lines), found=parsed.definitions)
-        if len(lines) > self._limits.piece and parsed.last_definition > 0:
-            place = parsed.last_definition
-            found = parsed.defined_before(place)
-            return Step(used=place, found=found, local=parsed.definitions)
-        return Step(local=parsed.definitions)
+            used = len(lines)
+        elif len(lines) > self._limits.piece and parsed.last_definition > 0:
+            used = parsed.last_definition
+        self._patience.parsed(length - used)
+        found = parsed.defined_before(used)
+        return Step(used=used, found=found, local=parsed.definitions)
 
     def _overflow(
         self, parsed: Parsed, part: str, known: Definitions, place: int, crossed: int
@@ -170,8 +186,6 @@ class Tail:
 def _after_definition(top: Top, part: str) -> bool:
     """Whether this paragraph could turn out to be the title of the definition above it."""
     above = part[: top.start].rstrip(" ")
-    return (
-        bool(above.strip())
-        and not above.endswith("\n\n")
-        and part[top.start :].lstrip()[0] in "\"'("
-    )
+    if not above.strip(BLANK) or above.endswith("\n\n"):
+        return False
+    return part[top.start : top.end].lstrip(BLANK).startswith(('"', "'", "("))

@@ -15,6 +15,7 @@ from markdown_it.token import Token
 from web.chats.markdown import Block, Limits, Reference
 from web.chats.markdown.limits import DEFAULT
 from web.chats.markdown.parser import cells, grammar
+from web.chats.markdown.white import BLANK, trimmed_end
 
 from .code import code_block, frame
 from .formulas import formula
@@ -166,7 +167,7 @@ def _item(block: Block, limits: Limits) -> Rendered:
     """A list item, parsed after another one, so that it is read as an item in any case."""
     plain = _PLAIN_ITEM.fullmatch(block.source)
     if plain:
-        text = inline_html(plain.group(1).rstrip(), block.references)
+        text = inline_html(trimmed_end(plain.group(1)), block.references)
         return Rendered("li", "", f"<p>{text}</p>" if block.loose else text)
     tokens = _tokens(block.head + block.source, limits)
     begins = [i for i, token in enumerate(tokens) if token.level == 1 and token.nesting == 1]
@@ -199,7 +200,7 @@ def _math_block(token: Token) -> str:
     source = token.content
     if not token.info:
         return literal_html(source.rstrip("\n"))
-    body = source.strip()[2:-2]
+    body = source.strip(BLANK)[2:-2]
     return f'<div class="math" tabindex="0">{formula(body, True)}</div>'
 
 

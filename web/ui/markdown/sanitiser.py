@@ -42,7 +42,9 @@ _code = nh3.Cleaner(
 
 def clean_inline(html: str) -> str:
     """Inline elements and formulas."""
-    return _inline.clean(html)
+    # A U+FEFF at the very beginning would be taken for a byte order mark and left out.
+    mark = "\ufeff" if html.startswith("\ufeff") else ""
+    return mark + _inline.clean(html)
 
 
 def clean_code(html: str) -> str:

@@ -26,7 +26,7 @@ def render(text: str, limits: Limits = DEFAULT) -> str:
         parsed = parse(rest, known, limits)
         over = overflow(parsed, rest, limits)
         if over:
-            parsed = parse_before(rest, over[0], known, limits)
+            parsed = parse_before(rest, over, known, limits)
         known |= parsed.definitions
         parts += [list(top.tokens) for top in parsed.tops]
         if over is None:
