@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 from tests.support.app_server import AppServer, app_server
 from tests.support.scripted_provider import ScriptedProvider, says
