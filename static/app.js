@@ -23,6 +23,7 @@ const dialog = find("[data-dialog]");
 
 const page = new Page(body.dataset.epoch, Number(body.dataset.version), (element) => {
   if (element.matches("[hx-post]") || find("[hx-post]", element)) window.htmx?.process(element);
+  if (element.matches(".proposal")) element.scrollIntoView({ block: "nearest" });
 });
 let listed = true; // the open chat, in the side bar
 
@@ -86,6 +87,8 @@ function answered(form, { xhr }) {
   if (!xhr.status) return unreachable(form);
   reachable();
   if (xhr.status >= 400) return;
+  // What was typed may be a secret, and is needed no more.
+  if ("reset" in form.dataset) form.reset();
   const next = /^\/chats\/([^/?#]+)$/.exec(xhr.getResponseHeader("HX-Redirect") ?? "")?.[1];
   if (form === composer?.form) {
     composer.sent(next);

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.support.environment import CHECKOUT, environment
+from tests.support.mcp_wire import is_alive, words_in
 from tests.support.serving import PROGRAM, serving
 
 
@@ -105,10 +108,40 @@ def test_a_data_folder_that_cannot_be_used_is_one_clear_line(tmp_path: Path, bel
     assert "--data-dir" in line
 
 
+def test_servers_that_cannot_be_read_are_one_clear_line(tmp_path: Path) -> None:
+    file = tmp_path / "servers.json"
+    file.write_text('{"mcpServers": []}')
+    done = run("serve", "--port", "0", "--data-dir", str(tmp_path), "--mcp-config", str(file))
+    line = only_line(done)
+    assert done.returncode == 2
+    assert str(file) in line
+
+
+def test_a_server_of_every_chat_delays_nothing_and_ends_with_the_program(tmp_path: Path) -> None:
+    # It never answers: the address is printed and pages are there all the same.
+    args = [str(CHECKOUT / "tests/support/silent_server.py"), str(tmp_path / "pids")]
+    config = {"mcpServers": {"silent": {"command": sys.executable, "args": args}}}
+    (tmp_path / "servers.json").write_text(json.dumps(config))
+    options = ("--data-dir", str(tmp_path), "--mcp-config", str(tmp_path / "servers.json"))
+    with serving(*options) as server:
+        assert "silent" in httpx.get(server.address).text
+        within(20, lambda: words_in(tmp_path / "pids"))
+        pids = [int(pid) for pid in words_in(tmp_path / "pids").split()]
+    within(20, lambda: not any(is_alive(pid) for pid in pids))
+
+
+def within(seconds: float, condition: Callable[[], object]) -> None:
+    """Waits for what other processes do."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_help_names_every_option_and_its_variable() -> None:
     done = run("serve", "--help")
     assert done.returncode == 0
-    for option in ("host", "port", "model", "data-dir", "log-level"):
+    for option in ("host", "port", "model", "data-dir", "mcp-config", "log-level"):
         assert f"--{option}" in done.stdout
         assert f"HARNESS_WEB_{option.upper().replace('-', '_')}" in done.stdout
     for name in ("--no-open", "HARNESS_WEB_OPEN", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL"):

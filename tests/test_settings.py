@@ -18,6 +18,7 @@ from web.settings import (
     DEFAULT_OPENAI,
     ServerLimits,
     Settings,
+    configured_servers,
     read_settings,
     unknown_variables,
 )
@@ -50,6 +51,7 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         HARNESS_WEB_DATA_DIR=str(tmp_path),
         HARNESS_WEB_OPEN="0",
         HARNESS_WEB_LOG_LEVEL="debug",
+        HARNESS_WEB_MCP_CONFIG=str(tmp_path / "servers.json"),
         HARNESS_WEB_LIMITS__MAX_CHATS="7",
         OPENAI_API_KEY=SECRET,
         OPENAI_BASE_URL="http://127.0.0.1:11434/v1/",
@@ -58,6 +60,7 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
     assert (settings.host, settings.port, settings.data_dir) == ("::1", 9000, tmp_path)
     assert settings.models == (ModelName("openai", "a"), ModelName("anthropic", "b"), DEMO_MODEL)
     assert settings.open_browser is False
+    assert settings.mcp_config == tmp_path / "servers.json"
     assert settings.log_level == "debug"
     assert settings.limits == ServerLimits(max_chats=7)
     assert settings.openai_api_key is not None
@@ -126,6 +129,8 @@ def test_a_refused_address_of_a_model_does_not_repeat_its_password() -> None:
         ("HARNESS_WEB_MODEL", "demo:other"),
         ("HARNESS_WEB_MODEL", " , "),
         ("HARNESS_WEB_DATA_DIR", " "),
+        ("HARNESS_WEB_MCP_CONFIG", " "),
+        ("HARNESS_WEB_MCP_CONFIG", "~no-such-person/servers.json"),
         ("HARNESS_WEB_OPEN", "perhaps"),
         ("HARNESS_WEB_LOG_LEVEL", "loud"),
         ("HARNESS_WEB_DATA_DIR", "~no-such-person/chats"),
@@ -137,6 +142,40 @@ def test_a_refusal_names_the_variable_in_one_line(name: str, value: str) -> None
     with variables(**{name: value}), pytest.raises(ConfigurationError) as refusal:
         read_settings()
     assert refusal.value.message.startswith(f"{name}: ")
+    assert "\n" not in refusal.value.message
+
+
+def test_mcp_servers_come_from_a_file_and_take_variables(tmp_path: Path) -> None:
+    file = tmp_path / "servers.json"
+    file.write_text('{"mcpServers": {"time": {"command": "run", "env": {"A_KEY": "${A_KEY}"}}}}')
+    with variables(A_KEY=SECRET):
+        (spec,) = configured_servers(read_settings({"mcp_config": str(file)}))
+    assert (spec.name, spec.kind, spec.command) == ("time", "stdio", "run")
+    assert spec.env == {"A_KEY": SECRET}
+    assert SECRET not in repr(spec)
+    assert configured_servers(read_settings()) == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"\xff", "not text in UTF-8"),
+        (b"{", "is not JSON"),
+        (b'{"mcpServers": {"a": {"comand": "run"}}}', "'comand' of MCP server 'a'"),
+        (b'{"mcpServers": {"a": {"url": "${NOT_SET_HERE}"}}}', "NOT_SET_HERE"),
+    ],
+)
+def test_a_file_of_servers_that_cannot_be_used_is_named_in_one_line(
+    tmp_path: Path, content: bytes | None, words: str
+) -> None:
+    file = tmp_path / "servers.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigurationError) as refusal:
+        configured_servers(read_settings({"mcp_config": str(file)}))
+    assert refusal.value.message.startswith(str(file))
+    assert words in refusal.value.message
     assert "\n" not in refusal.value.message
 
 

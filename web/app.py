@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -24,10 +25,12 @@ from web.chats.identity import LocalIdentity
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
 from web.chats.registry import ChatLimits, Chats
+from web.chats.servers import Servers
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Equipment, TurnLimits, Turns
 from web.harness.builtin import standard_tools
 from web.harness.host import HarnessRuntime
+from web.harness.mcp.spec import ServerSpec
 from web.harness.providers import make_provider
 from web.harness.sessions.event_log import InMemoryEventLog
 from web.harness.sessions.in_memory import InMemorySessionStore
@@ -36,8 +39,9 @@ from web.harness.tools.tool import Tool
 from web.harness.values.config import DEMO_MODEL, AgentConfig, ModelName
 from web.harness.values.model import Provider
 from web.paths import generated_dir, static_dir, templates_dir
-from web.settings import ServerLimits, Settings
+from web.settings import ServerLimits, Settings, configured_servers, process_environment
 from web.ui.api import api_routes
+from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
 from web.ui.forms import form_routes
 from web.ui.fragments import Fragments
@@ -45,7 +49,8 @@ from web.ui.markdown import prepare_block, render_block, warm
 from web.ui.middleware import safety
 from web.ui.open_streams import OpenStreams
 from web.ui.pages import page_routes
-from web.ui.scripts import script_route
+from web.ui.scripts import script_route, style_route
+from web.ui.server_forms import server_form_routes
 from web.ui.services import UiServices
 from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
@@ -60,13 +65,15 @@ SYSTEM_PROMPT = (
     "Use the tools you are given when they help, and say briefly what you did with them."
 )
 
+DEMO_SERVER = ServerSpec("demo", "stdio", command=sys.executable, args=("-m", "web", "demo-server"))
+
 Providers = Callable[[ModelName], Provider]
 
 
 def create_app(settings: Settings, *, providers: Providers | None = None) -> Starlette:
     """The application. `providers` replaces the model APIs; they then stay the caller's.
 
-    Raises ConfigurationError for a model that cannot be asked.
+    Raises ConfigurationError for a model that cannot be asked, or MCP servers that cannot be read.
     """
     own = _OwnProviders(settings)
     if providers is None:
@@ -83,26 +90,36 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
         warm()
         services.tools(None)
         async with tasks:
-            yield
+            services.chats.servers.start()
+            try:
+                yield
+            finally:
+                await services.chats.servers.aclose()
         await own.aclose()
 
-    return Starlette(
+    application = Starlette(
         routes=[
             *page_routes(services),
             *form_routes(services),
+            *server_form_routes(services),
             *stream_routes(services),
+            *blob_routes(services),
             *api_routes(services),
             Mount(
                 "/static/htmx",
                 StaticFiles(packages=[("js_lib_htmx", "static/htmx")]),
             ),
             script_route(static_dir()),
+            style_route(static_dir()),
             Mount("/static", StaticFiles(directory=static_dir())),
         ],
         middleware=safety(settings.limits.max_request_bytes, answers),
         exception_handlers=answers.handlers,
         lifespan=lifespan,
     )
+    # An address with a slash too many is none of ours, for people and programs alike.
+    application.router.redirect_slashes = False
+    return application
 
 
 class _OwnProviders:
@@ -140,6 +157,14 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
     events = InMemoryEventLog(
         time.time, lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new)
     )
+    servers = Servers(
+        tasks,
+        process_environment(),
+        new_id=lambda: secrets.token_hex(8),
+        host=configured_servers(settings),
+        demo=DEMO_SERVER,
+        max_per_chat=settings.limits.max_servers,
+    )
     folders = _ToolFolders(generated_dir(settings.data_dir))
     turns = Turns(
         tasks=tasks,
@@ -149,6 +174,7 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
             AgentConfig(model=settings.models[0], system_prompt=SYSTEM_PROMPT),
             providers,
             lambda chat: ToolRegistry(folders.tools(chat)),
+            servers.tools,
         ),
         limits=_turn_limits(settings.limits),
         now=time.time,
@@ -169,6 +195,7 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         ),
         now=time.time,
         new_id=lambda: secrets.token_hex(8),
+        servers=servers,
     )
     environment = make_environment(templates_dir())
     return UiServices(

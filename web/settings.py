@@ -26,6 +26,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from web.harness.mcp.spec import ServerSpec, read_servers
 from web.harness.values.config import DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
 from web.paths import default_data_dir
@@ -51,6 +52,8 @@ class ServerLimits(BaseModel):
     """Messages of one chat that wait for the answer before them."""
     undo_seconds: PositiveInt = 10
     """How long a deleted chat can be brought back."""
+    max_servers: PositiveInt = 20
+    """MCP servers that one chat connects, beside those of the configuration."""
     kept_runs: PositiveInt = 20
     """Runs of one chat whose events are kept in memory; older ones are folded."""
 
@@ -73,6 +76,8 @@ class Settings(BaseSettings):
     model: Annotated[tuple[ModelName, ...], NoDecode] = ()
     """The models that were asked for; `models` is what is offered."""
     data_dir: Path = Field(default_factory=default_data_dir)
+    mcp_config: Path | None = None
+    """A file with MCP servers that every chat has."""
     open_browser: bool = Field(default=True, validation_alias="HARNESS_WEB_OPEN")
     log_level: LogLevel = "warning"
     limits: ServerLimits = ServerLimits()
@@ -131,6 +136,13 @@ class Settings(BaseSettings):
             raise ValueError("this names no folder; '.' is the one you are in")
         return folder
 
+    @field_validator("mcp_config", mode="before")
+    @classmethod
+    def _is_a_file(cls, file: Any) -> Any:
+        if isinstance(file, str) and not file.strip():
+            raise ValueError("this names no file")
+        return file
+
     @field_validator("log_level", mode="before")
     @classmethod
     def _is_level(cls, level: Any) -> Any:
@@ -139,13 +151,15 @@ class Settings(BaseSettings):
             raise ValueError(f"'{level}' is no level of the log. There are {', '.join(levels)}")
         return level
 
-    @field_validator("data_dir")
+    @field_validator("data_dir", "mcp_config")
     @classmethod
-    def _is_absolute(cls, folder: Path) -> Path:
+    def _is_absolute(cls, path: Path | None) -> Path | None:
+        if path is None:
+            return None
         try:
-            return folder.expanduser().absolute()
+            return path.expanduser().absolute()
         except RuntimeError:
-            raise ValueError(f"'{folder}' names a home folder that is not known") from None
+            raise ValueError(f"'{path}' names a home folder that is not known") from None
 
     @field_validator("openai_base_url", "anthropic_base_url")
     @classmethod
@@ -189,6 +203,31 @@ def read_settings(options: Mapping[str, Any] | None = None) -> Settings:
         path = [str(step) for step in first["loc"]]
         said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
         raise ConfigurationError(f"{_source(path, given)}: {said}.") from None
+
+
+def configured_servers(settings: Settings) -> tuple[ServerSpec, ...]:
+    """The MCP servers of the configuration file; none without one.
+
+    Raises ConfigurationError with one line that names the file.
+    """
+    file = settings.mcp_config
+    if file is None:
+        return ()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{file}: the file is not text in UTF-8.") from None
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror}.") from None
+    try:
+        return read_servers(text, os.environ)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file}: {error.message}", hint=error.hint) from None
+
+
+def process_environment() -> Mapping[str, str]:
+    """The environment of this process, of which MCP servers get their PATH and the like."""
+    return dict(os.environ)
 
 
 def unknown_variables() -> list[str]:

@@ -14,7 +14,9 @@ from web.chats.kinds import (
     MarkdownBlock,
     Notice,
     PartData,
+    Progress,
     Question,
+    ShownPart,
     Thinking,
     UserMessage,
 )
@@ -26,11 +28,15 @@ from web.harness.values.events import (
     ErrorReport,
     Event,
     EventBody,
+    InputAnswered,
+    InputRequired,
+    ResultPart,
     RunResult,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
     ToolCallStart,
+    ToolProgress,
     ToolResult,
     UsageReport,
     Waiting,
@@ -139,9 +145,21 @@ def test_a_long_result_is_shown_in_part_with_its_whole_length() -> None:
     assert page.call().result_size == SHOWN_RESULT_CHARS + 5
 
 
+def test_parts_of_a_result_are_shown_with_the_host_that_a_link_leads_to() -> None:
+    link = ResultPart("link", uri="https://a.example/x", title="X")
+    hidden = ResultPart("link", uri="javascript:x", title="Y")
+    page = Page().happens(
+        ToolCallStart(C, "add", {}, M, hints=("read-only",)),
+        ToolResult(C, "add", "two links", parts=(link, hidden)),
+    )
+    assert page.call().parts == (ShownPart(link, "a.example"), ShownPart(hidden))
+    assert page.call().hints == ("read-only",)
+
+
 def test_a_question_waits_in_its_call_until_it_is_answered() -> None:
-    page = Page().happens(ApprovalRequired("k", C, "add", {"a": 1}, M, {"kind": "text"}))
+    page = Page().happens(ApprovalRequired("k", C, "add", {"a": 1}, M, {"kind": "text"}, ("x",)))
     assert page.call().question == Question("k", {"kind": "text"})
+    assert page.call().hints == ("x",)
     assert page.transcript.status.state == "asking"
     assert page.transcript.status.questions == 1
     page.happens(ToolCallStart(C, "add", {"a": 2}, M, "allow", edited=True))
@@ -157,6 +175,38 @@ def test_while_one_question_is_open_a_running_tool_does_not_hide_it() -> None:
         ToolResult("r-1-1", "other", "x"),
     )
     assert page.transcript.status.state == "asking"
+
+
+def test_how_far_a_call_is_is_shown_while_it_runs() -> None:
+    page = Page().happens(ToolCallStart(C, "count", {}, M), ToolProgress(C, 1, 3, "one"))
+    assert page.call().progress == Progress(1, 3, "one")
+    assert Progress(1, 3, "one").words == "33 %, one"
+    assert Progress(1234567, None).words == "1234567"
+    page.happens(ToolResult(C, "count", "done"), ToolProgress(C, 2, 3))
+    assert page.call().progress is None
+
+
+def test_what_a_tool_asks_for_stays_in_its_call_until_it_is_answered() -> None:
+    form = {"mode": "form", "server": "s", "message": "m", "schema": {"properties": {"a": {}}}}
+    visit = {"mode": "url", "server": "s", "message": "m", "url": "https://a.example/b"}
+    page = Page().happens(
+        ToolCallStart(C, "order", {}, M),
+        InputRequired("k1", C, form),
+        InputRequired("k2", C, visit),
+    )
+    one, two = page.call().inputs
+    assert ([field.name for field in one.fields], one.address) == (["a"], None)
+    assert two.address is not None
+    assert two.address.host == "a.example"
+    assert page.transcript.status.state == "asking"
+    assert page.transcript.status.text == "Needs your answer: order"
+    page.happens(InputAnswered("k1", C, "accept"))
+    assert page.transcript.status.state == "asking"
+    page.happens(InputAnswered("k2", C, "withdrawn"))
+    assert (page.call().inputs, page.call().answered) == ((), ("accept",))
+    assert page.transcript.status.text == "Running order"
+    page.happens(InputRequired("k3", C, form), RunResult("cancelled", ""))
+    assert page.call().inputs == ()
 
 
 def test_a_dropped_attempt_takes_its_text_and_calls_back_and_says_so() -> None:

@@ -17,6 +17,7 @@ from web.harness.values.events import (
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
+    ToolProgress,
     ToolResult,
 )
 
@@ -64,6 +65,18 @@ async def test_a_reader_gets_what_is_after_its_cursor(log: EventLog) -> None:
     assert [event.number for event in (await log.read("r", 1, limit=1)).events] == [2]
     assert (await log.read("r", 3)).events == []
     assert (await log.read("r", 99)).events == []
+
+
+async def test_of_the_progress_of_an_ended_run_the_last_is_kept(log: EventLog) -> None:
+    log.append("r", [ToolProgress("c", done) for done in (1, 2, 3)])
+    log.append("r", [ToolProgress("other", 1), ToolResult("c", "count", "done"), END])
+    assert len((await log.read("r")).events) == 6
+    await log.close("r")
+    page = await log.read("r")
+    assert [event.number for event in page.events] == [3, 4, 5, 6]
+    assert page.events[0].body == ToolProgress("c", 3)
+    # A reader in the middle of them gets the last, which says it all.
+    assert (await log.read("r", 1)).events[0].body == ToolProgress("c", 3)
 
 
 async def test_runs_do_not_mix(log: EventLog) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -14,9 +15,11 @@ from web.chats.kinds import PartData
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
 from web.chats.registry import ChatLimits, Chats
+from web.chats.servers import Servers
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Equipment, TurnLimits, Turns
 from web.harness.host import HarnessRuntime
+from web.harness.mcp.spec import ServerSpec
 from web.harness.sessions.event_log import InMemoryEventLog
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.in_memory import InMemorySessionStore
@@ -87,6 +90,7 @@ async def chat_room(
     max_message_chars: int = 1_000,
     kept_runs: int = 3,
     undo_seconds: float = 30,
+    host: Sequence[ServerSpec] = (),
 ) -> AsyncIterator[ChatRoom]:
     times, ids = itertools.count(1_000), itertools.count(1)
     events = InMemoryEventLog(
@@ -101,6 +105,7 @@ async def chat_room(
         return provider
 
     async with TaskOwner() as tasks:
+        servers = Servers(tasks, os.environ, new_id=lambda: f"y{next(ids)}", host=host)
         turns = Turns(
             tasks=tasks,
             runtime=HarnessRuntime(sessions),
@@ -109,6 +114,7 @@ async def chat_room(
                 AgentConfig(retry=Retry(attempts=3, backoff_seconds=0.001)),
                 provide,
                 lambda chat: tools or ToolRegistry(),
+                servers.tools,
             ),
             limits=TurnLimits(max_running, max_queued, max_message_chars, kept_runs),
             now=lambda: float(next(times)),
@@ -124,6 +130,7 @@ async def chat_room(
             limits=ChatLimits(max_chats, max_message_chars, 80, undo_seconds),
             now=lambda: float(next(times)),
             new_id=lambda: f"x{next(ids)}",
+            servers=servers,
         )
         yield ChatRoom(chats, turns, events, sessions, records, provider, models, tasks)
 

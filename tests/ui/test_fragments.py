@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from html.parser import HTMLParser
 from typing import get_args
 
 import pytest
-from markupsafe import escape
 
+from tests.ui.elements import Elements, PlainBlock, call, render_plainly, show
 from web.chats.kinds import (
     Answer,
     Call,
@@ -21,9 +19,14 @@ from web.chats.kinds import (
     MarkdownBlock,
     Notice,
     PartData,
+    Proposal,
     Question,
     Queued,
     Row,
+    Server,
+    ServerTool,
+    ServerTools,
+    ShownPart,
     Status,
     Thinking,
     Undo,
@@ -31,6 +34,8 @@ from web.chats.kinds import (
 )
 from web.chats.markdown.blocks import Block
 from web.chats.parts import Channel, Clock
+from web.harness.mcp.status import LogLine, State
+from web.harness.values.events import PartKind, ResultPart
 from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
 from web.paths import templates_dir
@@ -38,88 +43,6 @@ from web.ui.fragments import Fragments
 from web.ui.templating import make_environment
 
 HOSTILE = """</pre></textarea>'"><script>alert(1)</script><img src=x onerror=alert(1)>&"""
-
-VOID = {"input", "img", "br", "hr", "meta", "link"}
-
-
-@dataclass(frozen=True)
-class PlainBlock:
-    """A block shown as its escaped source; a shell as a table of which only the head is there."""
-
-    tag: str
-    classes: str
-    before: str
-    after: str = ""
-
-
-def render_plainly(block: Block) -> PlainBlock:
-    text = str(escape(block.source))
-    if block.shell:
-        head = f'<table data-slot=""><thead><tr><th>{text}</th></tr></thead>'
-        return PlainBlock("div", "md", f'<div class="scroll">{head}', "</table></div>")
-    if block.kind == "rows":
-        return PlainBlock("tbody", "", f"<tr><td>{text}</td></tr>")
-    return PlainBlock("div", "md", f"<p>{text}</p>")
-
-
-class Elements(HTMLParser):
-    """The elements of a piece of HTML; fails if they are not closed in order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.roots = 0
-        self.text = ""
-        self.feed(html)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.roots += not self.open
-        self.found.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def named(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.found if name == tag]
-
-    def buttons(self) -> set[tuple[str | None, str | None]]:
-        return {(each.get("name"), each.get("value")) for each in self.named("button")}
-
-
-@pytest.fixture
-def fragments() -> Fragments:
-    return Fragments(make_environment(templates_dir()), render_plainly)
-
-
-@pytest.fixture
-def chat() -> Channel:
-    return Channel("c1", Clock("ab12"))
-
-
-def show(fragments: Fragments, chat: Channel, data: PartData, id: str = "p1") -> str:
-    chat.put(id, "log", data)
-    part = chat.get(id)
-    assert part is not None
-    return fragments.element(chat.name, part)
-
-
-def call(status: CallStatus = "done", **more: object) -> Call:
-    fields: dict[str, object] = {
-        "run_id": "r1",
-        "call_id": "k1",
-        "name": "write_file",
-        "status": status,
-        "arguments": {"path": "a.txt"},
-    }
-    return Call(**(fields | more))  # type: ignore[arg-type]
 
 
 def asking(arguments: JsonObject | None = None, preview: JsonObject | None = None) -> Call:
@@ -131,6 +54,9 @@ def block(text: str, key: str = "0") -> MarkdownBlock:
 
 
 STATES: tuple[ChatState, ...] = get_args(ChatState)
+SERVER_STATES: tuple[State, ...] = get_args(State)
+LOG = (LogLine(1.0, "error", HOSTILE, HOSTILE), LogLine(1.0, "stray", HOSTILE))
+TOOL = ServerTool("t", HOSTILE, HOSTILE, (HOSTILE,), on=True, granted=True, changed=True)
 STATUSES: tuple[CallStatus, ...] = get_args(CallStatus)
 DIFF = {
     "kind": "diff",
@@ -138,6 +64,12 @@ DIFF = {
     "note": HOSTILE,
     "lines": [["same", HOSTILE], ["add", HOSTILE], ["cut", HOSTILE], ["gap", HOSTILE]],
 }
+KINDS: tuple[PartKind, ...] = get_args(PartKind)
+PARTS = tuple(
+    ShownPart(ResultPart(kind, HOSTILE, HOSTILE, HOSTILE, HOSTILE, size, sha256), host)
+    for kind in KINDS
+    for size, sha256, host in ((5, "", ""), (50_000, "a" * 64, HOSTILE))
+)
 EVERY_KIND: list[PartData] = [
     UserMessage(HOSTILE, 1_790_000_000.0),
     Answer(),
@@ -152,6 +84,25 @@ EVERY_KIND: list[PartData] = [
     Head(HOSTILE, HOSTILE),
     Grant(HOSTILE),
     Undo("c2", HOSTILE, 1_790_000_000.0),
+    Proposal("p1", HOSTILE, HOSTILE, (HOSTILE, HOSTILE), (HOSTILE,), HOSTILE),
+    ServerTools("s", (TOOL,), more=1),
+    *(
+        Server(
+            "s-1",
+            HOSTILE,
+            False,
+            HOSTILE,
+            state,
+            HOSTILE,
+            True,
+            title=HOSTILE,
+            version=HOSTILE,
+            protocol=HOSTILE,
+            stderr=(HOSTILE,),
+            log=LOG,
+        )
+        for state in SERVER_STATES
+    ),
     *(Status(state, HOSTILE, "r1") for state in STATES),
     *(Row("c2", HOSTILE, state, 1_790_000_000.0) for state in STATES),
     *(
@@ -166,6 +117,8 @@ EVERY_KIND: list[PartData] = [
         )
         for status in STATUSES
     ),
+    call("done", parts=PARTS, hints=(HOSTILE, "read-only")),
+    call("asking", parts=(), hints=(HOSTILE,), question=Question("key-1")),
     call("writing", arguments=None, written=0),
     call("failed", arguments=None, result="No such tool.", result_size=13),
     asking({HOSTILE: HOSTILE}),
@@ -186,7 +139,9 @@ def test_a_part_is_one_element_with_its_id_and_version_and_nothing_that_runs(
     assert root["data-version"] == "1"
     assert "data-part" in root
     for tag, attributes in elements.found:
-        assert tag not in ("script", "img")
+        assert tag != "script"
+        if tag in ("img", "audio"):
+            assert attributes["src"] == f"/chats/c1/blobs/{'a' * 64}"
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
 

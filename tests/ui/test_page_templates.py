@@ -11,8 +11,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from web.paths import templates_dir
-from web.ui.forms import Typed
 from web.ui.templating import make_environment
+from web.ui.typed import Typed
 
 HOSTILE = """</title></textarea>'"><script>alert(1)</script><b onclick=alert(1)>"""
 
@@ -42,7 +42,14 @@ def shell(**more: Any) -> dict[str, Any]:
         "working": False,
         "memory": HOSTILE,
         "demo": True,
+        "begun": False,
         "suggestions": [{"label": HOSTILE, "text": HOSTILE}],
+        "servers": {
+            "names": [HOSTILE],
+            "demo": "demo",
+            "has_demo": True,
+            "suggestions": [{"label": HOSTILE, "text": HOSTILE}],
+        },
     }
     return context | more
 
@@ -175,7 +182,8 @@ def test_suggestions_start_one_chat_each(environment: Environment) -> None:
     html = render(environment, "new", shell(chat=None, suggestions=tries))
     assert re.findall(r'name="text" value="([^"]+)"', html) == ["first", "second"]
     ids = re.findall(r'name="request_id" value="([^"]+)"', html)
-    assert len(ids) == len(set(ids)) == 3
+    # One more connects the demo server, and one is the message box's.
+    assert len(ids) == len(set(ids)) == 4
 
 
 def test_only_the_demo_asks_for_a_key(environment: Environment) -> None:

@@ -56,3 +56,9 @@ async def test_half_characters_in_a_form_are_replaced(tmp_path: Path) -> None:
         assert answer.status_code == 303
         assert (await server.client.get("/")).status_code == 200
         assert (await server.client.get("/api/chats")).status_code == 200
+
+
+async def test_an_address_with_a_slash_too_many_is_not_found(tmp_path: Path) -> None:
+    async with app_server(tmp_path, ScriptedProvider(says("x"))) as server:
+        for path in ("/api/chats/", "/api/chats/%2F", "/chats/x/"):
+            assert (await server.client.get(path)).status_code == 404

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from web.paths import static_dir
-from web.ui.scripts import joined, script_route
+from web.ui.scripts import joined, script_route, style_route
 
 TOP_LEVEL = re.compile(
     r"^(?:export )?(?:async )?(?:function|class|const|let) ([A-Za-z_$][\w$]*)", re.MULTILINE
@@ -53,3 +53,15 @@ def test_the_script_is_served_once_and_then_asked_about(tag: str) -> None:
     assert answer.headers["content-type"].startswith("text/javascript")
     again = client.get("/static/app.js", headers={"if-none-match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_style_of_the_page_is_whole() -> None:
+    client = TestClient(Starlette(routes=[style_route(static_dir())]))
+    answer = client.get("/static/app.css")
+    assert answer.headers["content-type"].startswith("text/css")
+    assert "@import" not in answer.text
+    sheets = list(static_dir().glob("*.css"))
+    assert len(sheets) > 1
+    for sheet in sheets:
+        last = sheet.read_text(encoding="utf-8").splitlines()[-2]
+        assert last in answer.text, f"{sheet.name} is not in the style"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from web.chats.blobs import BlobStore, InMemoryBlobs
 from web.chats.kinds import ChatState, Grant, Head, Queued
 from web.chats.parts import Channel
 from web.chats.records import ChatRecord
@@ -49,6 +50,8 @@ class Chat:
     requests: OrderedDict[str, Turn] = field(default_factory=OrderedDict)
     failed: Turn | None = None
     """The last turn, if it failed or was stopped: it can be tried again."""
+    blobs: BlobStore = field(default_factory=InMemoryBlobs)
+    """Pictures and the like that its tools returned."""
 
     @property
     def id(self) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from web.chats.links import ShownAddress
 from web.chats.markdown.blocks import Block
-from web.harness.values.events import Decision
+from web.harness.mcp.status import LogLine, State
+from web.harness.tools.form_fields import Field
+from web.harness.values.events import Decision, InputAction, ResultPart
 from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
 
@@ -55,11 +58,52 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownPart:
+    """A part of a result. `host` is where a link leads, '' for one that is not to be opened."""
+
+    part: ResultPart
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a running tool asks the person for: the `fields` of a form, or to visit `address`.
+
+    `request` is the whole of it; see `InputRequired`.
+    """
+
+    key: str
+    request: JsonObject
+    server: str
+    message: str
+    fields: tuple[Field, ...] = ()
+    address: ShownAddress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a call is; see `ToolProgress`."""
+
+    done: float
+    total: float | None = None
+    message: str = ""
+
+    @property
+    def words(self) -> str:
+        how_far = f"{self.done:.12g}"
+        if self.total is not None:
+            how_far = f"{min(100, int(100 * self.done / self.total))} %"
+        return f"{how_far}, {self.message}" if self.message else how_far
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One tool call. While `writing` only `written` (characters of arguments so far) is known.
 
     `result` is shown up to a limit; `result_size` is its whole length in characters. `seconds`
-    is how long it ran. `decision` is what the person said, None where nobody was asked.
+    is how long it ran. `decision` is what the person said, None where nobody was asked. `parts` are
+    shown instead of `result` where there are some. `hints` are what the maker of the tool says.
+    While it runs, `inputs` are open questions to the person; `answered` says how others ended.
     """
 
     kind: ClassVar[str] = "call"
@@ -75,6 +119,16 @@ class Call:
     seconds: float | None = None
     decision: Decision | None = None
     edited: bool = False
+    parts: tuple[ShownPart, ...] = ()
+    hints: tuple[str, ...] = ()
+    progress: Progress | None = None
+    inputs: tuple[Input, ...] = ()
+    answered: tuple[InputAction, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it needs an answer of the person to go on."""
+        return self.status == "asking" or bool(self.inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +204,75 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class Server:
+    """One MCP server and how it is doing: a slot that its tools lie in.
+
+    `key` names it in addresses. `where` is its address or command, without what may be secret.
+    `of_host` is one of the configuration file, which every chat has. `retries` says that it is
+    tried again by itself; an attempt takes at most `connect_seconds`. `stderr` and `log` are its
+    last lines.
+    """
+
+    kind: ClassVar[str] = "server"
+    key: str
+    name: str
+    of_host: bool
+    where: str
+    state: State
+    cause: str = ""
+    retries: bool = False
+    connect_seconds: float = 20.0
+    title: str = ""
+    version: str = ""
+    protocol: str = ""
+    stderr: tuple[str, ...] = ()
+    log: tuple[LogLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A tool of a server, by the name that models call it. `hints` are what the server says of it.
+
+    `granted` is one that a person allowed for the chat; `changed` one that the server has made
+    another after that, so that it asks again.
+    """
+
+    name: str
+    title: str
+    description: str
+    hints: tuple[str, ...]
+    on: bool
+    granted: bool
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTools:
+    """The tools of a server. `more` is how many beyond these it has."""
+
+    kind: ClassVar[str] = "server_tools"
+    server: str
+    tools: tuple[ServerTool, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A command that was typed and not started: exactly what will run if the person says so.
+
+    `variables` are names from the environment that it gets beside the usual ones.
+    """
+
+    kind: ClassVar[str] = "proposal"
+    proposal_id: str
+    name: str
+    command: str
+    args: tuple[str, ...]
+    variables: tuple[str, ...]
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A chat in the side bar. `at` is its last activity in seconds since the epoch."""
 
@@ -183,6 +306,9 @@ PartData = (
     | Status
     | Head
     | Grant
+    | Server
+    | ServerTools
+    | Proposal
     | Row
     | Undo
 )

@@ -80,14 +80,16 @@ class Changes:
 class Channel:
     """The parts of one chat, or of the side bar, in order.
 
-    `settle` is called before the channel is read: what is folded lazily (text that streams) gets
-    its parts and versions there. It does so much at a time and says whether more is `left`: nobody
-    wakes a reader for that, so it has to look again by itself.
+    `refresh` and `settle` are called before the channel is read, and what is made only for readers
+    gets its parts and versions there. `refresh` does all of it; `settle` (text that streams) does
+    so much at a time and says whether more is `left`: nobody wakes a reader for that, so it has to
+    look again by itself.
     """
 
     name: str
     clock: Clock
     settle: Callable[[], bool] | None = None
+    refresh: Callable[[], None] | None = None
     left: bool = False
     gone: str | None = None
     """Why the channel has ended, in words; None while it lives."""
@@ -158,13 +160,15 @@ class Channel:
 
     def settled(self) -> int:
         """Folds what waits to be folded and returns the version that all parts now have."""
-        if self.settle is not None:
-            # Readers were woken when the text came in: no need to wake them once more.
-            self._settling = True
-            try:
+        # Readers were woken when the news came in: no need to wake them once more.
+        self._settling = True
+        try:
+            if self.refresh is not None:
+                self.refresh()
+            if self.settle is not None:
                 self.left = self.settle()
-            finally:
-                self._settling = False
+        finally:
+            self._settling = False
         return self.clock.version
 
     def changes(self, after: int) -> Changes:

@@ -13,7 +13,8 @@ class ChatRecord:
     """Settings and bookkeeping of one chat. Times are seconds since the epoch.
 
     `order` sorts the side bar, highest first. `deleted_at` is set while a deletion can still be
-    undone. `title` is '' until the first message gives one.
+    undone. `title` is '' until the first message gives one. `tools_off` are the names of tools of
+    MCP servers that a person switched off.
     """
 
     id: str
@@ -24,6 +25,7 @@ class ChatRecord:
     system_prompt: str = ""
     draft: str = ""
     deleted_at: float | None = None
+    tools_off: tuple[str, ...] = ()
 
 
 class ChatRecords(Protocol):

@@ -13,6 +13,7 @@ from web.chats.chat import REMEMBERED_REQUESTS, Chat, Turn
 from web.chats.kinds import Row, Undo
 from web.chats.parts import Channel, Clock
 from web.chats.records import ChatRecord, ChatRecords
+from web.chats.servers import Servers
 from web.chats.tasks import TaskOwner
 from web.chats.transcript import Transcript
 from web.chats.turns import Turns
@@ -20,7 +21,7 @@ from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.store import SessionStore
 from web.harness.values.config import ModelName
 from web.harness.values.errors import ConfigurationError, DecisionRefused, LimitExceeded, NotFound
-from web.harness.values.events import Decision
+from web.harness.values.events import Decision, InputAction
 from web.harness.values.messages import JsonObject
 
 SIDE_BAR = "chats"
@@ -47,7 +48,8 @@ class ChatLimits:
 class Chats:
     """The chats of all identities. Another identity's chat is as if it were not there.
 
-    `new_id` returns an id nobody can guess; `now` seconds since the epoch.
+    `new_id` returns an id nobody can guess; `now` seconds since the epoch. `servers` are the MCP
+    servers that chats are connected to; without, they connect with an empty environment.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class Chats:
         limits: ChatLimits,
         now: Callable[[], float],
         new_id: Callable[[], str],
+        servers: Servers | None = None,
     ) -> None:
         self.clock = clock
+        self.servers = servers or Servers(tasks, {}, new_id=new_id)
         self.models = tuple(str(model) for model in models)
         self._tasks = tasks
         self._turns = turns
@@ -103,6 +107,7 @@ class Chats:
         chat = Chat(identity, record, channel, Transcript(channel))
         chat.transcript.state_changed = lambda: self.show(chat)
         self._chats[identity, record.id] = chat
+        self.servers.add(chat)
         if request_id:
             self._made[identity, request_id] = chat
             while len(self._made) > REMEMBERED_REQUESTS:
@@ -215,6 +220,24 @@ class Chats:
         chat.agent.decide(key, decision, arguments=arguments, reason=reason)
         chat.show_grants()
 
+    def answer_input(
+        self,
+        chat: Chat,
+        key: str,
+        action: InputAction,
+        content: JsonObject | None = None,
+        *,
+        run_id: str | None = None,
+    ) -> None:
+        """Answers what a tool of the run under way asks for.
+
+        Raises DecisionRefused, a `FormRefused` where the content does not fit the form.
+        """
+        active = chat.turn.run_id if chat.turn is not None else None
+        if chat.agent is None or (run_id is not None and run_id != active):
+            raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
+        chat.agent.answer_input(key, action, content)
+
     def revoke(self, chat: Chat, tool: str) -> None:
         """Takes back that a tool runs unasked in this chat; the next call of it asks again."""
         chat.revoke(tool)
@@ -230,14 +253,24 @@ class Chats:
             record = replace(record, model=self._offered(model))
         await self._write(chat, record)
 
+    async def switch_tool(self, chat: Chat, tool: str, *, on: bool) -> None:
+        """Offers a tool of a chat's MCP servers to models, from the next run on, or does not."""
+        off = set(chat.record.tools_off) - {tool}
+        if not on:
+            if not self.servers.of(chat).knows(tool):
+                raise NotFound("There is no such tool in this chat.", hint="Nothing was changed.")
+            off.add(tool)
+        await self._write(chat, replace(chat.record, tools_off=tuple(sorted(off))))
+        chat.channel.touch()
+
     async def keep_draft(self, chat: Chat, text: str) -> None:
         """Remembers what is typed and not sent, up to the limit of a message."""
         draft = text[: self._limits.max_draft_chars]
         await self._write(chat, replace(chat.record, draft=draft))
 
     async def delete(self, chat: Chat) -> None:
-        """Deletes a chat: what it does is stopped; for some seconds it can be brought back, with the
-        messages that wait."""
+        """Deletes a chat: what it does is stopped. For some seconds it can be brought back, with
+        the messages that wait and the servers that it is connected to."""
         if chat.is_deleted:
             return
         until = self._now() + self._limits.undo_seconds
@@ -292,6 +325,7 @@ class Chats:
         self._purges.pop(chat.id, None)
         self.side_bar(chat.identity).remove(f"z-{chat.id}")
         await self._turns.close(chat)
+        await self.servers.close(chat)
         del self._chats[chat.identity, chat.id]
         for key in [key for key, made in self._made.items() if made is chat]:
             del self._made[key]

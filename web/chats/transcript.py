@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from web.chats.inputs import read_input
 from web.chats.kinds import (
     Answer,
     Call,
@@ -14,11 +15,14 @@ from web.chats.kinds import (
     Foot,
     MarkdownBlock,
     Notice,
+    Progress,
     Question,
+    ShownPart,
     Status,
     Thinking,
     UserMessage,
 )
+from web.chats.links import web_host
 from web.chats.markdown.blocks import Removed
 from web.chats.markdown.stream import MarkdownStream
 from web.chats.parts import Channel
@@ -28,6 +32,7 @@ from web.harness.values.events import (
     ContextCondensed,
     ErrorReport,
     Event,
+    InputAnswered,
     InputRequired,
     RecoveryRequired,
     RunResult,
@@ -35,6 +40,7 @@ from web.harness.values.events import (
     ThinkingDelta,
     ToolCallDelta,
     ToolCallStart,
+    ToolProgress,
     ToolResult,
     UsageReport,
     Waiting,
@@ -158,7 +164,13 @@ class Transcript:
                 turn.error = body
             case RunResult():
                 self._end(turn, body, event.at)
-            case InputRequired() | RecoveryRequired() | ContextCondensed():
+            case ToolProgress():
+                self._progress(body)
+            case InputRequired():
+                self._ask_input(turn, body)
+            case InputAnswered():
+                self._answered(turn, body)
+            case RecoveryRequired() | ContextCondensed():
                 self._note(turn, body.type)
             case _:
                 assert_never(body)
@@ -241,6 +253,7 @@ class Transcript:
                 "asking",
                 body.arguments,
                 question=Question(body.key, body.preview),
+                hints=body.hints,
             )
         )
         self._say_work(turn, "")
@@ -257,9 +270,32 @@ class Transcript:
                 body.arguments,
                 decision=body.decision,
                 edited=body.edited,
+                hints=body.hints,
             )
         )
         self._say_work(turn, f"Running {body.name}")
+
+    def _progress(self, body: ToolProgress) -> None:
+        call = self._call(body.call_id)
+        if call is not None and call.status == "running":
+            progress = Progress(body.done, body.total, body.message)
+            self._put_call(replace(call, progress=progress))
+
+    def _ask_input(self, turn: _Turn, body: InputRequired) -> None:
+        call = self._call(body.call_id)
+        if call is not None and call.status == "running":
+            asked = read_input(body.key, body.request)
+            self._put_call(replace(call, inputs=(*call.inputs, asked)))
+        self._say_work(turn, "")
+
+    def _answered(self, turn: _Turn, body: InputAnswered) -> None:
+        call = self._call(body.call_id)
+        if call is None:
+            return
+        inputs = tuple(each for each in call.inputs if each.key != body.key)
+        answered = call.answered if body.action == "withdrawn" else (*call.answered, body.action)
+        self._put_call(replace(call, inputs=inputs, answered=answered))
+        self._say_work(turn, f"Running {call.name}")
 
     def _result(self, turn: _Turn, body: ToolResult) -> None:
         self._close_text(turn)
@@ -275,10 +311,13 @@ class Transcript:
                 known,
                 status=status,
                 question=None,
+                progress=None,
+                inputs=(),
                 result=body.text[:SHOWN_RESULT_CHARS],
                 result_size=len(body.text),
                 seconds=body.seconds,
                 decision=body.decision or known.decision,
+                parts=tuple(ShownPart(part, web_host(part.uri)) for part in body.parts),
             )
         )
         self._say_work(turn, "Working")
@@ -310,7 +349,9 @@ class Transcript:
         for call_id in turn.calls:
             call = self._call(call_id)
             if call is not None:
-                self._put_call(replace(call, status="cancelled", question=None))
+                self._put_call(
+                    replace(call, status="cancelled", question=None, progress=None, inputs=())
+                )
         del self._turns[turn.run_id]
         if turn.error is not None:
             error = turn.error
@@ -334,11 +375,7 @@ class Transcript:
 
     def _say_work(self, turn: _Turn, text: str) -> None:
         """Says what the run does, unless a person has to act first."""
-        asked = [
-            call
-            for call in map(self._call, turn.calls)
-            if call is not None and call.status == "asking"
-        ]
+        asked = [call for call in map(self._call, turn.calls) if call is not None and call.waits]
         if asked:
             names = ", ".join(dict.fromkeys(call.name for call in asked))
             self._say(Status("asking", f"Needs your answer: {names}", turn.run_id, len(asked)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+
+import anyio
 
 from web.chats.chat import Chat, Turn
 from web.chats.tasks import TaskOwner
@@ -15,6 +17,7 @@ from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.event_log import EventLog
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.tool import Tool
 from web.harness.values.config import AgentConfig, ModelName
 from web.harness.values.errors import HarnessError, LimitExceeded, NotFound, SessionConflict
 from web.harness.values.events import ErrorReport, EventBody, RunResult
@@ -53,6 +56,9 @@ class Equipment:
     provider: Callable[[ModelName], Provider]
     """The provider of a model; raises ConfigurationError. It stays the application's."""
     tools: Callable[[Chat], ToolRegistry]
+    connected: Callable[[Chat], Awaitable[Iterable[Tool]]] | None = None
+    """More tools of a chat, which may have to be waited for; one whose name is taken is left out.
+    """
 
 
 class Turns:
@@ -78,6 +84,7 @@ class Turns:
         self._changed = changed
         self._running: dict[str, asyncio.Task[None]] = {}
         self._stopping: set[str] = set()
+        self._preparing: dict[str, anyio.CancelScope] = {}
         self._chats: dict[str, Chat] = {}
 
     @property
@@ -144,6 +151,8 @@ class Turns:
         """Stops a run; a waiting one is taken back. One that has ended is fine."""
         if chat.turn is not None and chat.turn.run_id == run_id:
             self._stopping.add(run_id)
+            if run_id in self._preparing:
+                self._preparing[run_id].cancel()
             if chat.agent is not None:
                 chat.agent.cancel()
         elif chat.dequeue(run_id) is not None:
@@ -234,6 +243,8 @@ class Turns:
     async def _drive(self, chat: Chat, turn: Turn, services: ExecutionServices, emit: Emit) -> None:
         """Runs one turn on a session: the agent is made from it, and what it leaves goes back."""
         services.replayable = False
+        tools = self._equipment.tools(chat)
+        await self._add_connected(chat, turn, tools)
         if turn.run_id in self._stopping:
             emit([RunResult("cancelled", "", reason="stopped")])
             return
@@ -246,7 +257,7 @@ class Turns:
         async with Agent(
             replace(standard, model=model, system_prompt=prompt),
             provider=self._equipment.provider(model),
-            tools=self._equipment.tools(chat),
+            tools=tools,
             permissions=chat.permissions,
             messages=services.history,
             session_id=chat.id,
@@ -258,6 +269,18 @@ class Turns:
                 services.history = chat.history = chat.agent.memory.get_messages()
                 services.state[GRANTS] = chat.grants
                 chat.agent = None
+
+    async def _add_connected(self, chat: Chat, turn: Turn, tools: ToolRegistry) -> None:
+        """Adds what a chat is connected to. This may have to wait, which a stop ends."""
+        if self._equipment.connected is None:
+            return
+        try:
+            with anyio.CancelScope() as self._preparing[turn.run_id]:
+                for tool in await self._equipment.connected(chat):
+                    if tool.name not in tools:
+                        tools.add(tool)
+        finally:
+            del self._preparing[turn.run_id]
 
     async def _go_on(self, chat: Chat, turn: Turn) -> None:
         """After a run: the next message in the queue is sent, and events take less room."""

@@ -15,12 +15,17 @@ examples:
   harness-web serve
   harness-web serve --model openai:gpt-5.4 --model demo:demo
   harness-web serve --port 0 --data-dir ~/chats --no-open
+  harness-web serve --mcp-config servers.json
 
 keys and addresses of models (environment only):
   OPENAI_API_KEY, OPENAI_BASE_URL         any server that speaks Chat Completions
   ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
 Without --model, a vendor whose key is set is the default, and demo:demo is offered beside it.
 demo:demo needs no key: it is scripted and shows what the product can do.
+
+MCP servers for every chat, as other programs have them (--mcp-config):
+  {"mcpServers": {"time": {"command": "mcp-server-time", "env": {"TOKEN": "${TOKEN}"}},
+                  "wiki": {"url": "https://example.com/mcp", "headers": {}, "disabled": false}}}
 
 Every option can also be set by the variable in brackets; the option wins."""
 
@@ -54,6 +59,11 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="DIR",
         help="where files of chats are kept; made if missing; by default the checkout, or your "
         "data directory when installed [HARNESS_WEB_DATA_DIR]",
+    )
+    parser.add_argument(
+        "--mcp-config",
+        metavar="FILE",
+        help="MCP servers that every chat has; a JSON file as below [HARNESS_WEB_MCP_CONFIG]",
     )
     parser.add_argument(
         "--no-open",

@@ -42,6 +42,9 @@ def serve(settings: Settings) -> None:
     logging.basicConfig(
         level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
     )
+    if settings.log_level != "debug":
+        # It warns of every stray line of a server, which the page shows where it belongs.
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _quit)
 

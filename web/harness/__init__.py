@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         SessionLease as SessionLease,
         SessionStore as SessionStore,
     )
+    from web.harness.tools.forms import (
+        FormRefused as FormRefused,
+    )
     from web.harness.tools.permissions import (
         Permissions as Permissions,
     )
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
         ToolRegistry as ToolRegistry,
     )
     from web.harness.tools.tool import (
+        InputAnswer as InputAnswer,
         PermissionLevel as PermissionLevel,
         Tool as Tool,
         ToolContext as ToolContext,
@@ -79,6 +83,7 @@ if TYPE_CHECKING:
         ErrorReport as ErrorReport,
         Event as Event,
         EventBody as EventBody,
+        InputAnswered as InputAnswered,
         InputRequired as InputRequired,
         RecoveryRequired as RecoveryRequired,
         RunResult as RunResult,
@@ -86,6 +91,7 @@ if TYPE_CHECKING:
         ThinkingDelta as ThinkingDelta,
         ToolCallDelta as ToolCallDelta,
         ToolCallStart as ToolCallStart,
+        ToolProgress as ToolProgress,
         ToolResult as ToolResult,
         UsageReport as UsageReport,
         Waiting as Waiting,
@@ -133,9 +139,11 @@ _NAMES = {
         "SessionLease",
         "SessionStore",
     ),
+    "web.harness.tools.forms": ("FormRefused",),
     "web.harness.tools.permissions": ("Permissions",),
     "web.harness.tools.registry": ("ToolRegistry",),
     "web.harness.tools.tool": (
+        "InputAnswer",
         "PermissionLevel",
         "Tool",
         "ToolContext",
@@ -169,6 +177,7 @@ _NAMES = {
         "ErrorReport",
         "Event",
         "EventBody",
+        "InputAnswered",
         "InputRequired",
         "RecoveryRequired",
         "RunResult",
@@ -176,6 +185,7 @@ _NAMES = {
         "ThinkingDelta",
         "ToolCallDelta",
         "ToolCallStart",
+        "ToolProgress",
         "ToolResult",
         "UsageReport",
         "Waiting",

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat, Turn
+from web.chats.inputs import open_inputs
 from web.chats.kinds import Call as CallPart
 from web.harness.sessions.event_log import EventLog
 from web.harness.values.events import RunResult, event_data
@@ -22,9 +23,11 @@ from web.ui.api_shapes import (
     ChatSummary,
     ChatWhole,
     Health,
+    InputReply,
     NewChat,
     NewMessage,
     Nothing,
+    OpenInput,
     OpenQuestion,
     QueuedMessage,
     RunStarted,
@@ -138,6 +141,14 @@ async def answer_approval(call: Call[ApprovalAnswer]) -> RunStatus:
         run_id=call.path["run_id"],
         arguments=asked.arguments,
         reason=asked.reason,
+    )
+    return await _run_status(call, chat)
+
+
+async def answer_input(call: Call[InputReply]) -> RunStatus:
+    chat, asked = _chat_of_run(call), call.body
+    call.services.chats.answer_input(
+        chat, call.path["key"], asked.action, asked.content, run_id=call.path["run_id"]
     )
     return await _run_status(call, chat)
 
@@ -264,6 +275,15 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         RunStatus,
         refusals=("not_found", "decision_refused", "invalid_arguments"),
     ),
+    Operation(
+        "POST",
+        "/api/runs/{run_id}/inputs/{key}",
+        "Answer an `input_required`, once",
+        answer_input,
+        InputReply,
+        RunStatus,
+        refusals=("not_found", "decision_refused", "invalid_arguments"),
+    ),
     Operation("GET", "/api/health", "Is the server well", health, Nothing, Health),
 )
 
@@ -295,6 +315,7 @@ def _whole(chat: Chat) -> ChatWhole:
         messages=tuple(map(ChatMessage.model_validate, chat.messages)),
         queue=tuple(map(QueuedMessage.model_validate, chat.queue)),
         questions=_questions(chat),
+        inputs=_inputs(chat),
     )
 
 
@@ -311,6 +332,19 @@ def _questions(chat: Chat) -> tuple[OpenQuestion, ...]:
         )
         for call in calls
         if isinstance(call, CallPart) and call.status == "asking" and call.question is not None
+    )
+
+
+def _inputs(chat: Chat) -> tuple[OpenInput, ...]:
+    return tuple(
+        OpenInput(
+            key=asked.key,
+            run_id=call.run_id,
+            call_id=call.call_id,
+            name=call.name,
+            request=asked.request,
+        )
+        for call, asked in open_inputs(chat.channel)
     )
 
 

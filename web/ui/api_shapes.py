@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from web.chats.kinds import ChatState
-from web.harness.values.events import Decision
+from web.harness.values.events import Decision, InputAction
 
 MAX_REASON_CHARS = 10_000
 
@@ -73,6 +73,13 @@ class ApprovalAnswer(Asked):
     reason: str = Field("", max_length=MAX_REASON_CHARS, description="For the model to read.")
 
 
+class InputReply(Asked):
+    action: InputAction
+    content: Arguments | None = Field(
+        None, description="The fields of an accepted form, by name; they are checked first."
+    )
+
+
 class Text(Told):
     type: Literal["text"]
     text: str
@@ -125,6 +132,16 @@ class OpenQuestion(Told):
     preview: dict[str, Any] | None
 
 
+class OpenInput(Told):
+    """What a running tool asks a person for; `request` is that of its `input_required`."""
+
+    key: str
+    run_id: str
+    call_id: str
+    name: str
+    request: dict[str, Any]
+
+
 class ChatSummary(Told):
     id: str
     title: str
@@ -140,6 +157,7 @@ class ChatWhole(ChatSummary):
     messages: tuple[ChatMessage, ...]
     queue: tuple[QueuedMessage, ...] = Field(description="Messages that wait, oldest first.")
     questions: tuple[OpenQuestion, ...]
+    inputs: tuple[OpenInput, ...]
 
 
 class RunStarted(Told):

@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from web.harness.values.errors import HarnessError
-from web.ui.forms import typed
 from web.ui.pages import error_line, error_page
 from web.ui.services import UiServices
+from web.ui.typed import typed
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,7 @@ STATUS: Mapping[str, int] = {
     "malformed_json": 400,
     "unknown_identity": 401,
     "cross_site": 403,
+    "stale_page": 403,
     "not_found": 404,
     "method_not_allowed": 405,
     "too_large": 413,

@@ -29,8 +29,9 @@ _STREAM_WORDS = (
     "An event stream. `id:` is the number of the event (1, 2, 3, ...) and the cursor to go on "
     "after; `event:` its type; `data:` its JSON. It ends after `run_result`. "
     "Deltas that were not read while the run went on may come joined; a joined one carries the "
-    "last number it holds. An event `gap` without an id, `{after, next}`, tells that the events "
-    "between are no longer kept. Comments come while nothing happens."
+    "last number it holds; of reports of one call's progress the last is kept. An event `gap` "
+    "without an id, `{after, next}`, tells that the events between are no longer kept. "
+    "Comments come while nothing happens."
 )
 
 

@@ -13,8 +13,8 @@ from starlette.routing import Route
 from web.chats.chat import Chat
 from web.chats.parts import Channel
 from web.harness.values.errors import HarnessError
-from web.ui.forms import Typed
 from web.ui.services import UiServices
+from web.ui.typed import Typed
 
 SUGGESTIONS = (
     ("See what it can do", "What can you do?"),
@@ -23,6 +23,14 @@ SUGGESTIONS = (
     ("Watch a long answer", "Write 600 words with a table, code and math."),
 )
 """Label and message: plain words, which any model understands, the demo model too."""
+
+DEMO_SERVER_SUGGESTIONS = (
+    ("Say hello", "/{}__greet name=Ada"),
+    ("Draw a picture", "/{}__draw_bar_chart numbers=[5,8,3]"),
+    ("Look something up", "/{}__show_planet name=Saturn"),
+    ("See an error", "/{}__divide number=1 by=0"),
+)
+"""Label and message for a chat with the demo server of this name."""
 
 
 def page_routes(services: UiServices) -> list[Route]:
@@ -43,7 +51,9 @@ def page_routes(services: UiServices) -> list[Route]:
         identity = services.identify(request)
         found = services.chats.get(identity, request.path_params["chat_id"])
         return _html(
-            services, "delete", {"theme": _theme(request), "title": "Delete", "chat": _named(found)}
+            services,
+            "delete",
+            {"theme": theme_of(request), "title": "Delete", "chat": _named(found)},
         )
 
     async def chats(request: Request) -> Response:
@@ -69,7 +79,7 @@ def error_page(
         # Another form can be put right, but not where what it was about is gone or decided.
         again = path if status == 422 else ""
     page = {
-        "theme": _theme(request),
+        "theme": theme_of(request),
         "title": error.message,
         "status": status,
         "error": error,
@@ -100,7 +110,7 @@ async def _shell(
         await services.fragments.warm(channel.name, channel.parts())
     demo_label = {"demo:demo": "Demo (scripted, no key)"}
     return {
-        "theme": _theme(request),
+        "theme": theme_of(request),
         "title": chat.title if chat else "",
         "chat": _named(chat) if chat else None,
         "models": [
@@ -109,6 +119,8 @@ async def _shell(
         ],
         "model": chat.record.model if chat else services.chats.models[0],
         "tools": services.tools(chat),
+        "servers": _servers(services, chat),
+        "begun": chat is not None and chat.channel.slot("log") != [],
         "version": version,
         "epoch": services.chats.clock.epoch,
         "region": services.fragments.regions(
@@ -119,6 +131,19 @@ async def _shell(
         "working": chat is not None and chat.state == "working",
         "memory": services.memory,
         "demo": services.demo,
+    }
+
+
+def _servers(services: UiServices, chat: Chat | None) -> dict[str, Any]:
+    servers = services.chats.servers
+    demo = servers.demo_name
+    return {
+        "names": servers.names,
+        "demo": demo,
+        "has_demo": chat is not None and servers.of(chat).has(demo),
+        "suggestions": [
+            {"label": label, "text": text.format(demo)} for label, text in DEMO_SERVER_SUGGESTIONS
+        ],
     }
 
 
@@ -134,7 +159,8 @@ def _named(chat: Chat) -> dict[str, str]:
     return {"id": chat.id, "title": chat.title, "model": chat.record.model}
 
 
-def _theme(request: Request) -> str:
+def theme_of(request: Request) -> str:
+    """The theme that the person chose, "auto" where none."""
     theme = request.cookies.get("theme", "auto")
     return theme if theme in ("light", "dark") else "auto"
 

@@ -1,4 +1,4 @@
-"""The page's script: modules that lie in files of their own and travel as one."""
+"""The page's script and style: files that can be read one by one and travel as one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z]+)\.js";\n', re.MULTILINE)
+_STYLE_IMPORT = re.compile(r'^@import "\./([a-z]+)\.css";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
 
 
@@ -20,16 +21,33 @@ def script_route(folder: Path) -> Route:
     Every module would cost the first page a request. They are joined at start, as they are: no
     name at the top level of one may be at the top level of another.
     """
-    script = joined(folder, "app").encode()
-    tag = f'"{hashlib.sha256(script).hexdigest()[:20]}"'
+    return _route("/static/app.js", joined(folder, "app"), "text/javascript")
+
+
+def style_route(folder: Path) -> Route:
+    """Serves `app.css` of a folder, with what it imports in place, at `/static/app.css`.
+
+    Its layers have their order from its first line, so an import may stand anywhere.
+    """
+
+    def imported(match: re.Match[str]) -> str:
+        return (folder / f"{match[1]}.css").read_text(encoding="utf-8")
+
+    style = _STYLE_IMPORT.sub(imported, (folder / "app.css").read_text(encoding="utf-8"))
+    return _route("/static/app.css", style, "text/css")
+
+
+def _route(path: str, text: str, media_type: str) -> Route:
+    content = text.encode()
+    tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
 
     async def serve(request: Request) -> Response:
         if tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-        return Response(script, media_type="text/javascript", headers=headers)
+        return Response(content, media_type=media_type, headers=headers)
 
-    return Route("/static/app.js", serve)
+    return Route(path, serve)
 
 
 def joined(folder: Path, entry: str) -> str:

@@ -41,6 +41,11 @@ class UiServices:
     new_id: Callable[[], str]
     max_request_bytes: int
 
+    @property
+    def page_token(self) -> str:
+        """What only this server's own pages hold; see `make_environment`."""
+        return str(self.templates.globals["page_token"])
+
     def identify(self, connection: HTTPConnection) -> HarnessIdentity:
         """Whose request it is. Raises HarnessError (`unknown_identity`) for a stranger."""
         identity = self.identity.identify(connection.headers)

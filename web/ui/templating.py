@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -25,7 +26,8 @@ def make_environment(templates: Path, *, zone: tzinfo | None = None) -> Environm
     """The environment for the templates of a folder.
 
     Everything is escaped unless it is `Markup`, and a name that nobody gave is an error. Times
-    are shown in `zone`, by default the one of this machine.
+    are shown in `zone`, by default the one of this machine. `page_token` in a form proves that it
+    comes from a page of this server, made since it started.
     """
     environment = Environment(
         loader=FileSystemLoader(templates),
@@ -35,6 +37,7 @@ def make_environment(templates: Path, *, zone: tzinfo | None = None) -> Environm
         lstrip_blocks=True,
         auto_reload=False,
     )
+    environment.globals["page_token"] = secrets.token_urlsafe(24)
     environment.filters.update(
         time=time_in(zone),
         seconds=seconds,

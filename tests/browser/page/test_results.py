@@ -102,7 +102,7 @@ async def served_results(
 ) -> AsyncIterator[tuple[ToolServer, BrowserContext, ScriptedProvider]]:
     """A server whose one tool returns this, and a watched browser; the tool has to be allowed."""
 
-    async def call(name: str, arguments: JsonObject) -> CallToolResult:
+    async def call(name: str, arguments: JsonObject, **_: Any) -> CallToolResult:
         return CallToolResult(content=list(content), **more)
 
     def tools(keep: KeepBlob) -> list[Tool]:

@@ -13,10 +13,17 @@ from typing import Any
 import pytest
 
 from web.harness.tools.functions import function_tool
+from web.harness.tools.outputs import (
+    MAX_PART_CHARS,
+    MAX_PARTS,
+    MAX_TITLE_CHARS,
+    MAX_URI_CHARS,
+)
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.values.errors import ConfigurationError, LimitExceeded, ToolError
+from web.harness.values.events import ResultPart
 from web.harness.values.messages import JsonObject
 
 pytestmark = pytest.mark.anyio
@@ -174,7 +181,13 @@ async def test_an_error_result_is_kept_as_it_is() -> None:
 async def test_the_context_is_handed_in_and_coroutines_stay_in_the_loop() -> None:
     async def tool(value: int, context: ToolContext | None = None) -> str:
         assert threading.current_thread() is threading.main_thread()
-        assert context is CONTEXT
+        assert context is not None
+        assert (context.call_id, context.run_id, context.session_id) == (
+            "call-1",
+            "run-1",
+            "chat-1",
+        )
+        assert context.state is CONTEXT.state
         return f"{context.state['key']}{value}"
 
     assert (await run_one(tool, {"value": "3"})).text == "value3"
@@ -347,3 +360,18 @@ async def test_a_long_result_is_cut_with_words() -> None:
 
 async def test_a_result_at_the_limit_is_whole() -> None:
     assert (await run_one(lambda: "x" * 1000, max_chars=1000)).text == "x" * 1000
+
+
+async def test_parts_of_a_result_are_kept_within_limits_of_their_own() -> None:
+    parts = [ResultPart("text", "x" * 20_000), ResultPart("link", title="t" * 999, uri="u" * 9_999)]
+    parts += [ResultPart("note", "half \ud83d")] * 100
+
+    output = await run_one(
+        lambda: replace(ToolOutput.of("y" * 50), parts=tuple(parts)), max_chars=10
+    )
+    text, link, note, *_, last = output.parts
+    assert (len(text.text), text.size) == (MAX_PART_CHARS, 20_000)
+    assert (len(link.title), len(link.uri)) == (MAX_TITLE_CHARS, MAX_URI_CHARS)
+    assert note.text == "half \ufffd"
+    assert len(output.parts) == MAX_PARTS + 1
+    assert last.text == f"The first {MAX_PARTS} of 102 parts are shown."

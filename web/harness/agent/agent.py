@@ -12,13 +12,14 @@ from typing import Any
 
 from web.harness.agent.answer import Emit
 from web.harness.agent.calls import Calls
+from web.harness.agent.inputs import Answerer
 from web.harness.agent.questions import Answer, Approver
 from web.harness.agent.run import Run
 from web.harness.memory.conversation import Conversation
 from web.harness.providers import make_provider
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
-from web.harness.tools.tool import ToolContext
+from web.harness.tools.tool import InputAnswer, ToolContext
 from web.harness.values.config import AgentConfig
 from web.harness.values.errors import AgentBusy, AgentClosed, DecisionRefused
 from web.harness.values.events import (
@@ -26,6 +27,8 @@ from web.harness.values.events import (
     Decision,
     Event,
     EventBody,
+    InputAction,
+    InputRequired,
     RunResult,
 )
 from web.harness.values.messages import JsonObject, Message
@@ -38,7 +41,8 @@ class Agent:
     Without a provider it makes the one its configuration names (the scripted demo model where it
     names none) and closes it; a provider that is handed in stays its owner's. Use it as an async
     context manager, or call `aclose`. A call that needs a person's yes goes to `approver`; where
-    there is none, `run` refuses it, and `run_stream` waits for `decide`.
+    there is none, `run` refuses it, and `run_stream` waits for `decide`. A tool that asks for input
+    is answered by `answerer`, else by `run` with a decline and in `run_stream` by `answer_input`.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class Agent:
         permissions: Permissions | None = None,
         messages: Iterable[Message] = (),
         approver: Approver | None = None,
+        answerer: Answerer | None = None,
         session_id: str = "",
         state: dict[str, Any] | None = None,
     ) -> None:
@@ -60,6 +65,7 @@ class Agent:
         self._provider = provider
         self._owned: Provider | None = None
         self._approver = approver
+        self._answerer = answerer
         self._session_id = session_id
         self._tool_state = state if state is not None else {}
         self._active: Run | None = None
@@ -75,6 +81,7 @@ class Agent:
             run_id=secrets.token_hex(8),
             emit=lambda bodies: None,
             approver=self._approver or refuse_all,
+            answerer=self._answerer or decline_all,
         )
 
     @asynccontextmanager
@@ -87,7 +94,13 @@ class Agent:
                 queue.put_nowait(body)
 
         turn = asyncio.ensure_future(
-            self.perform(message, run_id=secrets.token_hex(8), emit=emit, approver=self._approver)
+            self.perform(
+                message,
+                run_id=secrets.token_hex(8),
+                emit=emit,
+                approver=self._approver,
+                answerer=self._answerer,
+            )
         )
         turn.add_done_callback(lambda _: queue.put_nowait(None))
         events = _numbered(queue, turn)
@@ -99,11 +112,18 @@ class Agent:
             await asyncio.wait({turn})
 
     async def perform(
-        self, message: str, *, run_id: str, emit: Emit, approver: Approver | None = None
+        self,
+        message: str,
+        *,
+        run_id: str,
+        emit: Emit,
+        approver: Approver | None = None,
+        answerer: Answerer | None = None,
     ) -> RunResult:
         """One turn whose events go to `emit` in batches as they happen, for those who log them.
 
-        Questions go to `approver`; without one they wait for `decide`.
+        Questions go to `approver`, without one they wait for `decide`; what tools ask for goes to
+        `answerer`, without one it waits for `answer_input`.
         """
         if self._closed:
             raise AgentClosed("This agent was closed.")
@@ -117,6 +137,7 @@ class Agent:
             context=context,
             emit=emit,
             approver=approver,
+            answerer=answerer,
         )
         self._active = Run(
             run_id,
@@ -150,6 +171,18 @@ class Agent:
         if self._active is None:
             raise DecisionRefused("No run is under way.", hint="Nothing was changed.")
         self._active.decide(key, Answer(decision, arguments, reason))
+
+    def answer_input(
+        self, key: str, action: InputAction, content: JsonObject | None = None
+    ) -> None:
+        """Answers an `InputRequired` by its key; `content` are the fields of an accepted form.
+
+        Raises DecisionRefused if it was answered already or is not open any more, and its subclass
+        `FormRefused` if the content does not fit the form (which then stays open).
+        """
+        if self._active is None:
+            raise DecisionRefused("No run is under way.", hint="Nothing was changed.")
+        self._active.answer_input(key, InputAnswer(action, content))
 
     def cancel(self) -> None:
         """Stops the active run, its model call and its tools. Without one, nothing happens."""
@@ -185,6 +218,11 @@ class Agent:
 async def refuse_all(question: ApprovalRequired) -> Answer:
     """The approver of those who have nobody to ask."""
     return Answer("deny", reason="There is nobody to ask.")
+
+
+async def decline_all(required: InputRequired) -> InputAnswer:
+    """The answerer of those who have nobody to ask."""
+    return InputAnswer("decline")
 
 
 async def _numbered(

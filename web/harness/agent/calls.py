@@ -8,14 +8,17 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from web.harness.agent.answer import Emit
+from web.harness.agent.inputs import Answerer, Inputs
+from web.harness.agent.progress import Progress
 from web.harness.agent.questions import Answer, Approver, Questions
 from web.harness.loop.actions import CallSettled, Decided, Outcome, ProposedCall
 from web.harness.loop.state import RunState
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
-from web.harness.tools.tool import PermissionLevel, Tool, ToolContext, ToolOutput
+from web.harness.tools.tool import InputAnswer, PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.values.config import AgentConfig
 from web.harness.values.errors import DecisionRefused, ToolError
 from web.harness.values.events import ApprovalRequired, ToolCallStart, ToolResult
@@ -38,6 +41,7 @@ class _Call:
     answer: Answer | None = None
     edited: bool = False
     task: asyncio.Task[None] | None = None
+    progress: Progress | None = None
     started: float | None = None
     result: ToolResultBlock | None = None
 
@@ -54,6 +58,7 @@ class Calls:
         context: ToolContext,
         emit: Emit,
         approver: Approver | None = None,
+        answerer: Answerer | None = None,
     ) -> None:
         self.inbox: asyncio.Queue[Outcome | None] = asyncio.Queue()
         self._config = config
@@ -63,6 +68,7 @@ class Calls:
         self._emit = emit
         self._approver = approver
         self._questions = Questions()
+        self._inputs = Inputs(emit, answerer)
         self._calls: dict[str, _Call] = {}
         self._asking: set[asyncio.Task[None]] = set()
 
@@ -80,6 +86,7 @@ class Calls:
                 self._settle(call, ToolOutput.of(call.refusal, is_error=True))
                 continue
             call.started = time.monotonic()
+            tool = self._tools.get(call.use.name)
             self._emit(
                 [
                     ToolCallStart(
@@ -89,6 +96,7 @@ class Calls:
                         call.message_id,
                         call.answer.decision if call.answer else None,
                         call.edited,
+                        tool.hints if tool is not None else (),
                     )
                 ]
             )
@@ -108,6 +116,10 @@ class Calls:
         if answer.decision == "deny":
             call.refusal = _denial(answer.reason)
         self.inbox.put_nowait(Decided(key, answer.decision))
+
+    def answer_input(self, key: str, answer: InputAnswer) -> None:
+        """Gives a running tool what it asked for. Raises DecisionRefused where it cannot (so)."""
+        self._inputs.answer(key, answer)
 
     def cancel(self, call_ids: tuple[str, ...]) -> None:
         """Stops calls and gives those that have no result yet one that says so."""
@@ -132,6 +144,7 @@ class Calls:
     def close(self) -> None:
         """Ends all questions."""
         self._questions.close()
+        self._inputs.close()
         for task in self._asking:
             task.cancel()
 
@@ -158,7 +171,9 @@ class Calls:
             call.refusal = error.message
             return refused
         key = self._questions.ask(use).key
-        question = ApprovalRequired(key, use.id, use.name, use.arguments, call.message_id, preview)
+        question = ApprovalRequired(
+            key, use.id, use.name, use.arguments, call.message_id, preview, tool.hints
+        )
         self._emit([question])
         if self._approver is not None:
             self._asking.add(tasks.create_task(self._ask(self._approver, question)))
@@ -188,10 +203,16 @@ class Calls:
             return None
 
     async def _perform(self, call: _Call) -> None:
+        call.progress = Progress(call.use.id, lambda report: self._emit([report]))
+        context = replace(
+            self._context_of(call),
+            progress=call.progress.report,
+            ask=partial(self._inputs.ask, call.use.id),
+        )
         output = await self._tools.run(
             call.use.name,
             call.use.arguments,
-            self._context_of(call),
+            context,
             default_timeout=self._config.tools.timeout_seconds,
             max_chars=self._config.limits.max_result_chars,
         )
@@ -203,6 +224,9 @@ class Calls:
             self._settle(call, output)
 
     def _settle(self, call: _Call, output: ToolOutput, *, stopped: bool = False) -> None:
+        self._inputs.close_call(call.use.id)
+        if call.progress is not None:
+            call.progress.end()
         content = tuple(TextBlock(sayable(block.text)) for block in output.content)
         call.result = ToolResultBlock(call.use.id, content, output.is_error)
         seconds = None if call.started is None else time.monotonic() - call.started
@@ -211,7 +235,14 @@ class Calls:
         self._emit(
             [
                 ToolResult(
-                    call.use.id, call.use.name, text, output.is_error, seconds, decision, stopped
+                    call.use.id,
+                    call.use.name,
+                    text,
+                    output.is_error,
+                    seconds,
+                    decision,
+                    stopped,
+                    output.parts,
                 )
             ]
         )

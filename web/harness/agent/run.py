@@ -29,6 +29,7 @@ from web.harness.loop.state import MessageRef, RunLimits, RunState, start_run
 from web.harness.memory.conversation import Conversation
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.tool import InputAnswer
 from web.harness.values.config import AgentConfig
 from web.harness.values.errors import HarnessError, ProviderError
 from web.harness.values.events import AttemptReset, ErrorReport, RunResult, UsageReport, Waiting
@@ -101,6 +102,10 @@ class Run:
     def decide(self, key: str, answer: Answer) -> None:
         """Answers a question. Raises DecisionRefused where it cannot be answered (so)."""
         self._calls.decide(key, answer)
+
+    def answer_input(self, key: str, answer: InputAnswer) -> None:
+        """Answers what a tool asks for. Raises DecisionRefused where it cannot be answered (so)."""
+        self._calls.answer_input(key, answer)
 
     async def _drive(self, tasks: asyncio.TaskGroup) -> RunResult:
         while True:

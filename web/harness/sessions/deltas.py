@@ -1,4 +1,7 @@
-"""Neighbouring deltas of one stream, joined when nobody needs them one by one any more."""
+"""Neighbouring deltas of one stream, joined when nobody needs them one by one any more.
+
+Of neighbouring reports of one call's progress the last is kept: it says what the others said.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from web.harness.values.events import Event, EventBody, TextDelta, ThinkingDelta, ToolCallDelta
+from web.harness.values.events import (
+    Event,
+    EventBody,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolProgress,
+)
 
 
 def join_deltas(events: Sequence[Event]) -> list[Event]:
@@ -71,8 +81,8 @@ def _with_text(event: Event, text: str) -> Event:
 def _continues(earlier: EventBody, later: EventBody) -> bool:
     if isinstance(earlier, TextDelta | ThinkingDelta) and type(earlier) is type(later):
         return earlier.message_id == getattr(later, "message_id", None)
-    if isinstance(earlier, ToolCallDelta) and isinstance(later, ToolCallDelta):
-        return earlier.call_id == later.call_id
+    if isinstance(earlier, ToolCallDelta | ToolProgress) and type(earlier) is type(later):
+        return earlier.call_id == getattr(later, "call_id", None)
     return False
 
 

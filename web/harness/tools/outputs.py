@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from web.harness.tools.tool import ToolOutput
-from web.harness.tools.words import clean
+from web.harness.tools.words import clean, shorten
 from web.harness.values.errors import ToolError
+from web.harness.values.events import ResultPart
 from web.harness.values.messages import TextBlock
+
+MAX_PARTS = 50
+MAX_PART_CHARS = 8_000
+"""Of the text of one part; the model may be sent more."""
+
+MAX_TITLE_CHARS = 300
+MAX_URI_CHARS = 2_000
 
 
 def as_output(value: object) -> ToolOutput:
@@ -47,19 +56,39 @@ def bounded(output: ToolOutput, max_chars: int | None) -> ToolOutput:
     """The output as encodable text of at most `max_chars` characters.
 
     What is longer is cut at its end, and words after the cut say how much is missing. Those words
-    count as part of the limit, unless it is too small to hold them.
+    count as part of the limit, unless it is too small to hold them. The parts for a person have
+    limits of their own.
     """
-    blocks = tuple(TextBlock(clean(block.text)) for block in output.content)
-    total = sum(len(block.text) for block in blocks)
+    parts = _bounded_parts(output.parts)
+    total = sum(len(block.text) for block in output.content)
     if max_chars is None or total <= max_chars:
-        return ToolOutput(blocks, output.is_error)
+        blocks = tuple(TextBlock(clean(block.text)) for block in output.content)
+        return ToolOutput(blocks, output.is_error, parts)
     words = f"\n\n[Cut here: the result has {total:,} characters, the limit is {max_chars:,}.]"
     left = max(0, max_chars - len(words))
     kept = []
-    for block in blocks:
+    for block in output.content:
         if left <= 0:
             break
-        kept.append(block.text[:left])
+        # Cut before it is cleaned: there may be megabytes.
+        kept.append(clean(block.text[:left]))
         left -= len(kept[-1])
     kept = [*kept[:-1], kept[-1] + words] if kept else [words.lstrip()]
-    return ToolOutput(tuple(TextBlock(text) for text in kept), output.is_error)
+    return ToolOutput(tuple(TextBlock(text) for text in kept), output.is_error, parts)
+
+
+def _bounded_parts(parts: tuple[ResultPart, ...]) -> tuple[ResultPart, ...]:
+    """The first `MAX_PARTS`, none with more text than is shown; then how many there were."""
+    kept = tuple(
+        replace(
+            part,
+            text=clean(part.text[:MAX_PART_CHARS]),
+            size=part.size or len(part.text),
+            title=clean(shorten(part.title, MAX_TITLE_CHARS)),
+            uri=clean(shorten(part.uri, MAX_URI_CHARS)),
+        )
+        for part in parts[:MAX_PARTS]
+    )
+    if len(parts) <= MAX_PARTS:
+        return kept
+    return (*kept, ResultPart("note", f"The first {MAX_PARTS} of {len(parts):,} parts are shown."))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
+from web.harness.tools.clock import CallClock
 from web.harness.tools.functions import function_tool
 from web.harness.tools.outputs import bounded
 from web.harness.tools.permissions import Permissions
@@ -138,8 +140,9 @@ class ToolRegistry:
 
         Whatever goes wrong in the tool is a result with `is_error` set: an exception with its
         type and message, a call that took longer than the tool's own timeout or else
-        `default_timeout` (seconds, None for no limit). A result of more than `max_chars`
-        characters is cut. Cancelling the call cancels the tool; CancelledError is passed on.
+        `default_timeout` (seconds, None for no limit; the time of a person who is asked does not
+        count). A result of more than `max_chars` characters is cut. Cancelling the call cancels the
+        tool; CancelledError is passed on.
         """
         try:
             tool = self._known(name)
@@ -162,10 +165,14 @@ class ToolRegistry:
 async def _within(
     limit: float | None, tool: Tool, arguments: JsonObject, context: ToolContext
 ) -> ToolOutput:
-    """Runs the handler for at most `limit` seconds; raises ToolError that says the limit."""
+    """Runs the handler for at most `limit` seconds; raises ToolError that says the limit.
+
+    The time that a person takes to answer does not count.
+    """
     try:
         async with asyncio.timeout(limit) as scope:
-            return await tool.handler(arguments, context)
+            clock = CallClock(scope, context.ask)
+            return await tool.handler(arguments, replace(context, ask=clock.ask))
     except Exception:
         # A TimeoutError of the tool's own, from a socket say, is an ordinary failure; whatever
         # it raises because it is stopped at the limit is not.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from web.harness.values.events import InputAction, ResultPart
 from web.harness.values.messages import JsonObject, TextBlock
 
 ReplayPolicy = Literal["safe", "idempotent", "manual"]
@@ -22,25 +23,59 @@ class PermissionLevel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class InputAnswer:
+    """What a person said to a request for input; `content` holds the fields of an accepted form."""
+
+    action: InputAction
+    content: JsonObject | None = None
+
+
+ReportProgress = Callable[[float, float | None, str], None]
+"""Takes how far a call is, how far it goes (None where that is not known), and words."""
+
+Ask = Callable[[JsonObject], Awaitable[InputAnswer]]
+"""Puts a request to the person and waits for the answer; see `InputRequired` for its shape."""
+
+
+def tell_nobody(done: float, total: float | None, message: str) -> None:
+    """The progress of a call that nobody watches."""
+
+
+async def nobody_answers(request: JsonObject) -> InputAnswer:
+    """The answer where there is no person to ask."""
+    return InputAnswer("decline")
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool learns of the call it serves.
+    """What a tool learns of the call it serves, and how it speaks with the person meanwhile.
 
     `call_id` is unique within the conversation and stays the same when an idempotent call is
-    repeated. `state` is the application's own, shared by all calls of one agent.
+    repeated. `state` is the application's own, shared by all calls of one agent. `progress` may be
+    called as often as one likes, from any thread. Several requests of `ask` may be open at once;
+    the call's time limit stands still meanwhile, and an open one ends with the call.
     """
 
     call_id: str
     run_id: str = ""
     session_id: str = ""
     state: dict[str, Any] = field(default_factory=dict)
+    progress: ReportProgress = tell_nobody
+    ask: Ask = nobody_answers
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a call gave: content for the model, and whether it failed."""
+    """What a call gave: content for the model, and whether it failed.
+
+    `parts` is the same for a person, in order, where text alone would not show it well: pictures,
+    sound, links. Empty where the content says all. Binary data is not in them but kept by a
+    `KeepBlob`.
+    """
 
     content: tuple[TextBlock, ...]
     is_error: bool = False
+    parts: tuple[ResultPart, ...] = ()
 
     @classmethod
     def of(cls, text: str, *, is_error: bool = False) -> ToolOutput:
@@ -49,6 +84,19 @@ class ToolOutput:
     @property
     def text(self) -> str:
         return "\n".join(block.text for block in self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Binary data of a result. `media_type` is what its bytes are, whatever a server says."""
+
+    sha256: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+KeepBlob = Callable[[Blob], bool]
+"""Keeps data for the page to show; False where it is too much. It may be dropped later."""
 
 
 Handler = Callable[[JsonObject, ToolContext], Awaitable[ToolOutput]]
@@ -64,7 +112,8 @@ class Tool:
     would do, without doing it: `{"kind": "text", "text": ...}` or `{"kind": "diff", "path": ...,
     "note": ..., "lines": [["same" | "add" | "cut" | "gap", text], ...]}`. `validate` turns what
     the model sent into the handler's arguments, which are JSON too, or raises `ToolError` with
-    words the model can act on; validating its own result changes nothing.
+    words the model can act on; validating its own result changes nothing. `hints` are what its
+    maker says of it in a word or two ("read-only"), for a person to see; they permit nothing.
     """
 
     name: str
@@ -76,3 +125,4 @@ class Tool:
     replay: ReplayPolicy = "manual"
     preview: Preview | None = None
     validate: Callable[[JsonObject], JsonObject] | None = None
+    hints: tuple[str, ...] = ()

@@ -15,7 +15,39 @@ from web.harness.values.usage import Usage
 Decision = Literal["allow", "allow_chat", "deny"]
 """A person's answer to a tool that asks: once, for the whole chat, or not."""
 
+InputAction = Literal["accept", "decline", "cancel"]
+"""A person's answer to a tool that asks for input: here it is, no, or not now."""
+
 RunStatus = Literal["completed", "cancelled", "failed", "limit"]
+
+PartKind = Literal["text", "image", "audio", "file", "link", "resource", "structured", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPart:
+    """A part of a tool's result as a person is shown it.
+
+    | kind | what |
+    |---|---|
+    | text | `text` as the tool wrote it |
+    | image, audio, file | binary data of `media_type`; `title` is its name or what it shows |
+    | link | a resource that was not read: `uri`, `title`, `text` describes it |
+    | resource | a resource that was read: `uri`, `title` and its `text` |
+    | structured | `text` is JSON, indented |
+    | note | `text` is a remark of the harness, not the tool's |
+
+    `size` is the whole size: in characters of a text that may be cut here, in bytes of binary
+    data. Such data is not in here: `sha256` names it in the store of the chat, and is '' where it
+    was not kept.
+    """
+
+    kind: PartKind
+    text: str = ""
+    title: str = ""
+    uri: str = ""
+    media_type: str = ""
+    size: int = 0
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +81,10 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallStart:
-    """A tool starts to run with these arguments. `decision` is how a person let it run."""
+    """A tool starts to run with these arguments. `decision` is how a person let it run.
+
+    `hints` are what the maker of the tool says of it: "read-only" and the like.
+    """
 
     type: ClassVar[str] = "tool_call_start"
     call_id: str
@@ -58,6 +93,7 @@ class ToolCallStart:
     message_id: str
     decision: Decision | None = None
     edited: bool = False
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +101,8 @@ class ToolResult:
     """The one result of a call, whether it ran, failed, was denied or was cancelled.
 
     `seconds` is how long it ran, None if it never started. `stopped`: the run was cancelled
-    before the call had ended.
+    before the call had ended. `parts` is there where a person is shown more than the text, which
+    is what the model reads.
     """
 
     type: ClassVar[str] = "tool_result"
@@ -76,6 +113,7 @@ class ToolResult:
     seconds: float | None = None
     decision: Decision | None = None
     stopped: bool = False
+    parts: tuple[ResultPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +131,48 @@ class ApprovalRequired:
     arguments: JsonObject
     message_id: str
     preview: JsonObject | None = None
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """How far a running call is: `done` of `total` (None where that is not known), and words.
+
+    Each one overtakes those before it; once the run has ended only the last is kept.
+    """
+
+    type: ClassVar[str] = "tool_progress"
+    call_id: str
+    done: float
+    total: float | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class InputRequired:
-    """A tool needs an answer from the person before it can go on; `request` is its form."""
+    """A tool needs an answer from the person before it can go on.
+
+    `request` is `{"mode": "form" | "url", "server": who asks, "message": why, ...}`, with the
+    `schema` of a form's flat object, or the `url` to go to.
+    """
 
     type: ClassVar[str] = "input_required"
     key: str
     call_id: str
     request: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class InputAnswered:
+    """An `InputRequired` is not open any more: it was answered, or withdrawn with its call.
+
+    What the person typed is for the tool alone and not in here.
+    """
+
+    type: ClassVar[str] = "input_answered"
+    key: str
+    call_id: str
+    action: InputAction | Literal["withdrawn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +260,9 @@ EventBody = (
     | ToolCallStart
     | ToolResult
     | ApprovalRequired
+    | ToolProgress
     | InputRequired
+    | InputAnswered
     | RecoveryRequired
     | AttemptReset
     | ContextCondensed
@@ -219,4 +291,6 @@ def event_data(body: EventBody) -> dict[str, Any]:
     usage = data.get("usage")
     if isinstance(usage, Usage):
         data["usage"] = asdict(usage)
+    if isinstance(body, ToolResult):
+        data["parts"] = [asdict(part) for part in body.parts]
     return data

@@ -1,0 +1,48 @@
+"""An MCP server of the older kind with one tool, whose description is in the file `words`.
+
+Run with a folder. It writes its process id, and that of a child that it leaves alone, into `pids`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+
+def main(folder: str) -> None:
+    child = subprocess.Popen([sys.executable, "-S", "-E", "-c", "import time; time.sleep(600)"])
+    with open(f"{folder}/pids.new", "w") as file:
+        file.write(f"{os.getpid()} {child.pid}")
+    os.replace(f"{folder}/pids.new", f"{folder}/pids")
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" in request:
+            reply = {"jsonrpc": "2.0", "id": request["id"], **answer(folder, request["method"])}
+            print(json.dumps(reply), flush=True)
+
+
+def answer(folder: str, method: str) -> dict[str, object]:
+    if method == "initialize":
+        info = {"name": "moody", "version": "1"}
+        shown = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+        return {"result": shown}
+    if method == "tools/list":
+        schema = {"type": "object", "properties": {}}
+        tool = {"name": "act", "description": words(folder), "inputSchema": schema}
+        return {"result": {"tools": [tool]}}
+    if method == "tools/call":
+        return {"result": {"content": [{"type": "text", "text": "acted"}]}}
+    return {"error": {"code": -32601, "message": f"no {method} here"}}
+
+
+def words(folder: str) -> str:
+    try:
+        with open(f"{folder}/words") as file:
+            return file.read()
+    except FileNotFoundError:
+        return "Acts."
+
+
+main(sys.argv[1])

@@ -1,0 +1,360 @@
+"""The MCP servers of one chat: those of the host and its own, their tools, and what is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from web.chats.chat import Chat
+from web.chats.kinds import Proposal, Server, ServerTool, ServerTools
+from web.chats.tasks import TaskOwner
+from web.chats.typed_servers import TypedServer, spec_of
+from web.harness.mcp.connection import Connection
+from web.harness.mcp.connections import Connections
+from web.harness.mcp.spec import ServerSpec
+from web.harness.mcp.status import State, Status
+from web.harness.mcp.wording import tidy
+from web.harness.tools.threads import run_in_thread
+from web.harness.tools.tool import Preview, Tool, ToolContext
+from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound
+from web.harness.values.messages import JsonObject
+
+if TYPE_CHECKING:
+    import mcp_types
+
+    # This brings the SDK's types and a schema checker: it is loaded with the first tool list.
+    from web.harness.mcp.offered import OfferedTool
+
+FIRST_CONNECT_SECONDS = 10.0
+"""How long a run waits for servers that are being connected for the first time."""
+SHOWN_TOOLS = 200
+SHOWN_LOG = 50
+MAX_PROPOSALS = 5
+
+CHANGED = (
+    "The server has changed this tool since you allowed it for this chat, so it asks again. "
+    "Read its description before you allow it."
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A connection, and the tools made from the list `source` of its server."""
+
+    key: str
+    connection: Connection
+    of_host: bool
+    source: tuple[mcp_types.Tool, ...] = ()
+    offered: list[OfferedTool] = field(default_factory=list)
+    making: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waited: bool = False
+    """A run has waited for its first connect; no other one does."""
+
+    @property
+    def is_stale(self) -> bool:
+        return self.source is not self.connection.status.tools
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a call may find it connected: now, or after the next attempt."""
+        status = self.connection.status
+        return status.state in ("ready", "connecting") or status.retry_at is not None
+
+
+class ChatServers:
+    """What one chat is connected to.
+
+    `host` are the connections that all chats share, `connect_own` makes room for the chat's own
+    when there is the first.
+    """
+
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        tasks: TaskOwner,
+        host: Connections,
+        connect_own: Callable[[], Connections],
+        max_servers: int,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._chat = chat
+        self._tasks = tasks
+        self._host = host
+        self._connect_own = connect_own
+        self._max_servers = max_servers
+        self._new_id = new_id
+        self._own: Connections | None = None
+        self._held: dict[Connection, _Held] = {}
+        self._proposed: dict[str, ServerSpec] = {}
+        self._fingerprints: dict[str, str] = {}
+        """Of every tool that was offered, so that one a person allowed cannot become another."""
+        self._altered: set[str] = set()
+        """Tools that were allowed, and lost that because they changed."""
+        self._numbers = 0
+        self._news = 0
+        self._shown: object = None
+
+    # What is connected.
+
+    def connect(self, spec: ServerSpec) -> None:
+        """Begins to connect; the page follows. Raises ConfigurationError or LimitExceeded."""
+        self._check(spec.name)
+        if self._own is None:
+            self._own = self._connect_own()
+        self._own.connect(spec).watch(self.notice)
+        self.touch()
+
+    def typed(self, typed: TypedServer) -> ServerSpec:
+        """What was typed, checked. Raises ConfigurationError or LimitExceeded."""
+        spec = spec_of(typed, self._names())
+        self._check(spec.name)
+        return spec
+
+    def propose(self, spec: ServerSpec) -> str:
+        """Shows a command to the person, who starts it or does not; returns the proposal's id."""
+        while len(self._proposed) >= MAX_PROPOSALS:
+            self.dismiss(next(iter(self._proposed)))
+        id = self._new_id()
+        self._proposed[id] = spec
+        folder = spec.cwd or str(Path.cwd())
+        shown = Proposal(id, spec.name, spec.command, spec.args, tuple(spec.env), folder)
+        self._chat.channel.put(f"p-{id}", "proposals", shown)
+        return id
+
+    def accept(self, proposal_id: str) -> None:
+        """Starts what was proposed. Raises NotFound, and what `connect` raises."""
+        spec = self._proposed.get(proposal_id)
+        if spec is None:
+            raise NotFound("This command does not wait any more.", hint="Type it once more.")
+        self.connect(spec)
+        self.dismiss(proposal_id)
+
+    def dismiss(self, proposal_id: str) -> None:
+        """Forgets a proposal; an unknown one is fine."""
+        self._proposed.pop(proposal_id, None)
+        self._chat.channel.remove(f"p-{proposal_id}")
+
+    def retry(self, key: str) -> None:
+        """Connects now. Raises NotFound."""
+        self._by_key(key).connection.retry()
+
+    def disconnect(self, key: str) -> None:
+        """Ends one of the chat's own; what was allowed of it is forgotten. Raises NotFound."""
+        held = self._by_key(key)
+        if held.of_host or self._own is None:
+            raise ConfigurationError(
+                f"'{held.connection.spec.name}' is connected for every chat.",
+                hint="Switch its tools off, or take it out of the configuration file.",
+            )
+        for each in held.offered:
+            self._chat.revoke(each.tool.name)
+            self._fingerprints.pop(each.tool.name, None)
+        self._altered -= {each.tool.name for each in held.offered}
+        self._drop(held)
+        self._tasks.create_task(self._own.disconnect(held.connection.spec.name))
+        # Its task has not begun: until it has, the connection would still be listed.
+        held.connection.leave()
+
+    def leave(self) -> None:
+        """Has the chat's own connections end soon."""
+        for connection in self._own or ():
+            connection.leave()
+
+    async def aclose(self) -> None:
+        """Ends the chat's own connections; returns when nothing of them is left."""
+        self._proposed.clear()
+        if self._own is not None:
+            await self._own.aclose()
+
+    def has(self, name: str) -> bool:
+        return name in self._names()
+
+    # Their tools.
+
+    async def tools(self) -> list[Tool]:
+        """The tools for one run: of servers that are there, without those switched off."""
+        await self._first_connects()
+        for held in self._all():
+            await self._make(held)
+        self._altered.difference_update(self._chat.grants)
+        return [
+            replace(each.tool, preview=self._preview(each.tool.name))
+            for held in self._all()
+            if held.is_usable
+            for each in held.offered
+            if each.tool.name not in self._chat.record.tools_off
+        ]
+
+    def knows(self, tool: str) -> bool:
+        return any(each.tool.name == tool for held in self._all() for each in held.offered)
+
+    async def _first_connects(self) -> None:
+        """Waits a little for servers that a person has just connected."""
+        new = []
+        for held in self._all():
+            status = held.connection.status
+            if status.state == "connecting" and not status.tools and not held.waited:
+                held.waited = True
+                new.append(held.connection)
+        if not new:
+            return
+        try:
+            async with asyncio.timeout(FIRST_CONNECT_SECONDS):
+                await asyncio.gather(*(each.ready() for each in new), return_exceptions=True)
+        except TimeoutError:
+            # The run goes without them; the page says that they are still connecting.
+            return
+
+    async def _make(self, held: _Held) -> None:
+        """Makes the tools anew if the server's list is another one. Long lists take a while."""
+        async with held.making:
+            if not held.is_stale:
+                return
+            source = held.connection.status.tools
+            make = partial(_offered, held.connection, source, self._chat)
+            made = await run_in_thread(make)
+            if held.connection not in self._held:
+                return
+            self._compare(made)
+            held.source, held.offered = source, made
+        self.touch()
+
+    def _compare(self, made: Iterable[OfferedTool]) -> None:
+        """A tool that is not what a person allowed asks again, in a run under way too."""
+        for each in made:
+            name = each.tool.name
+            before = self._fingerprints.get(name, each.fingerprint)
+            self._fingerprints[name] = each.fingerprint
+            if before != each.fingerprint and name in self._chat.grants:
+                self._chat.revoke(name)
+                self._altered.add(name)
+
+    def _preview(self, name: str) -> Preview:
+        async def preview(arguments: JsonObject, context: ToolContext) -> JsonObject | None:
+            return {"kind": "note", "note": CHANGED} if name in self._altered else None
+
+        return preview
+
+    # What is shown.
+
+    def touch(self) -> None:
+        """Something changed: readers of the chat are told, and find it."""
+        self._news += 1
+        self._chat.channel.touch()
+
+    def notice(self, connection: Connection) -> None:
+        """A connection changed. Its tools wait until somebody looks, unless one was allowed."""
+        held = self._held.get(connection)
+        if held is not None and held.is_stale and self._chat.grants:
+            self._tasks.create_task(self._make(held))
+        self.touch()
+
+    def refresh(self) -> None:
+        """Brings the parts up to what is now; called before the chat's channel is read."""
+        state = (self._news, tuple(self._chat.grants), self._chat.record.tools_off)
+        if state == self._shown:
+            return
+        self._shown = state
+        for held in self._all():
+            if held.is_stale and not held.making.locked():
+                self._tasks.create_task(self._make(held))
+            self._put(held)
+
+    def _put(self, held: _Held) -> None:
+        channel = self._chat.channel
+        channel.put(held.key, "servers", _shown(held))
+        if held.offered:
+            tools = tuple(self._shown_tool(each) for each in held.offered[:SHOWN_TOOLS])
+            more = len(held.offered) - len(tools)
+            shown = ServerTools(held.connection.spec.name, tools, more)
+            channel.put(f"{held.key}-tools", held.key, shown)
+        else:
+            channel.remove(f"{held.key}-tools")
+
+    def _shown_tool(self, offered: OfferedTool) -> ServerTool:
+        name = offered.tool.name
+        granted = name in self._chat.grants
+        return ServerTool(
+            name=name,
+            title=offered.title,
+            description=offered.tool.description,
+            hints=offered.hints,
+            on=name not in self._chat.record.tools_off,
+            granted=granted,
+            changed=name in self._altered and not granted,
+        )
+
+    # The list.
+
+    def _all(self) -> list[_Held]:
+        """Every connection, the host's first."""
+        for connections, of_host in ((self._host, True), (self._own, False)):
+            for connection in connections or ():
+                # One that leaves is on its way out of the list.
+                if connection not in self._held and connection.status.state != "closed":
+                    self._numbers += 1
+                    key = f"s-{self._numbers}"
+                    self._held[connection] = _Held(key, connection, of_host)
+        return list(self._held.values())
+
+    def _drop(self, held: _Held) -> None:
+        del self._held[held.connection]
+        self._chat.channel.remove(held.key)
+        self.touch()
+
+    def _by_key(self, key: str) -> _Held:
+        for held in self._all():
+            if held.key == key:
+                return held
+        raise NotFound("There is no such MCP server in this chat.", hint="It was disconnected.")
+
+    def _names(self) -> set[str]:
+        return {held.connection.spec.name for held in self._all()}
+
+    def _check(self, name: str) -> None:
+        if name in self._names():
+            raise ConfigurationError(
+                f"There is a server named '{name}' already.", hint="Give this one another name."
+            )
+        if sum(not held.of_host for held in self._all()) >= self._max_servers:
+            raise LimitExceeded(
+                f"This chat is connected to {self._max_servers} servers, its limit.",
+                hint="Disconnect one that is no longer needed.",
+            )
+
+
+def _offered(
+    connection: Connection, source: tuple[mcp_types.Tool, ...], chat: Chat
+) -> list[OfferedTool]:
+    from web.harness.mcp.offered import offered_tools
+
+    return offered_tools(connection.spec.name, source, connection.call, keep=chat.blobs.keep)
+
+
+def _shown(held: _Held) -> Server:
+    spec, status = held.connection.spec, held.connection.status
+    return Server(
+        key=held.key,
+        name=spec.name,
+        of_host=held.of_host,
+        where=spec.command if spec.kind == "stdio" else spec.address,
+        # Ready is what has tools that can be called, so they are waited for.
+        state=_state(held, status),
+        cause=status.cause,
+        retries=status.retry_at is not None,
+        connect_seconds=spec.connect_seconds,
+        title=tidy(status.title, 80, one_line=True),
+        version=tidy(status.version, 40, one_line=True),
+        protocol=tidy(status.protocol, 40, one_line=True),
+        stderr=status.stderr,
+        log=status.log[-SHOWN_LOG:],
+    )
+
+
+def _state(held: _Held, status: Status) -> State:
+    return "connecting" if status.state == "ready" and held.is_stale else status.state

@@ -1,0 +1,32 @@
+"""What a running tool asks a person for, as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from web.chats.kinds import Call, Input
+from web.chats.links import shown_address
+from web.chats.parts import Channel
+from web.harness.tools.forms import read_form
+from web.harness.values.messages import JsonObject
+
+
+def read_input(key: str, request: JsonObject) -> Input:
+    """The request of an `InputRequired`, read; whatever is missing in it is empty."""
+    server, message = str(request.get("server") or ""), str(request.get("message") or "")
+    if request.get("mode") == "url":
+        address = shown_address(str(request.get("url") or ""))
+        return Input(key, request, server, message, address=address)
+    return Input(key, request, server, message, read_form(request.get("schema")))
+
+
+def open_inputs(channel: Channel) -> Iterator[tuple[Call, Input]]:
+    """All that the calls of a chat ask for at the moment."""
+    for part in channel.slot("log"):
+        if isinstance(part.data, Call):
+            yield from ((part.data, asked) for asked in part.data.inputs)
+
+
+def find_input(channel: Channel, key: str) -> Input | None:
+    """What is asked for under a key; None where that is not open."""
+    return next((asked for _, asked in open_inputs(channel) if asked.key == key), None)

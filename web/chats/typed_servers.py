@@ -1,0 +1,125 @@
+"""MCP servers as a person types them: an address or a command line, and what goes with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from web.harness.mcp.spec import ServerSpec, read_servers
+from web.harness.values.errors import ConfigurationError
+
+MAX_TARGET_CHARS = 4_000
+MAX_NAME_CHARS = 40
+MAX_SECRETS_CHARS = 20_000
+
+_ADDRESS = re.compile(r"https?://", re.I)
+_OTHER_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
+_RUNNERS = re.compile(r"(?:python|node|npx|uvx|bunx|pipx|deno|uv|docker|podman)[0-9.]*", re.I)
+"""Programs that run another one, whose name says more."""
+_NAME = re.compile(r"[\w.@-]+")
+_AFFIXES = re.compile(r"^(?:mcp-)?server-|-mcp(?:-server)?$|\.(?:py|js|mjs|ts|exe|cmd)$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedServer:
+    """The fields of the form. `secrets` are `KEY=VALUE` lines: headers, or the environment."""
+
+    target: str
+    name: str = ""
+    folder: str = ""
+    protocol: str = "auto"
+    secrets: str = field(default="", repr=False)
+
+
+def spec_of(typed: TypedServer, taken: Container[str]) -> ServerSpec:
+    """What to connect to. A server without a name gets one that is not `taken`.
+
+    Raises ConfigurationError, whose words hold no value of `secrets`.
+    """
+    target = typed.target.strip()
+    _check_lengths(typed)
+    if not target:
+        raise ConfigurationError(
+            "There is nothing to connect to.", hint="Type an address or a command line."
+        )
+    is_address = _ADDRESS.match(target) is not None
+    entry: dict[str, Any] = {"protocol": typed.protocol or "auto"}
+    if is_address:
+        entry |= {"url": target, "headers": _pairs(typed.secrets, colons=True)}
+        guess = urlsplit(target).netloc.rpartition("@")[2].partition(":")[0]
+    else:
+        words = _words(target)
+        entry |= {"command": words[0], "args": words[1:], "env": _pairs(typed.secrets)}
+        if typed.folder.strip():
+            entry["cwd"] = typed.folder.strip()
+        guess = _program(words)
+    name = typed.name.strip() or _free(guess, taken)
+    # What is typed here is meant as it stands: nothing of this server's environment gets into it.
+    text = json.dumps({"mcpServers": {name: entry}}).replace("${", "$${")
+    return read_servers(text, {})[0]
+
+
+def _check_lengths(typed: TypedServer) -> None:
+    for what, text, most in (
+        ("address or command line", typed.target, MAX_TARGET_CHARS),
+        ("name", typed.name, MAX_NAME_CHARS),
+        ("folder", typed.folder, MAX_TARGET_CHARS),
+        ("list of headers or variables", typed.secrets, MAX_SECRETS_CHARS),
+    ):
+        if len(text) > most:
+            raise ConfigurationError(
+                f"The {what} has {len(text):,} characters; at most {most:,} are taken."
+            )
+
+
+def _words(target: str) -> list[str]:
+    other = _OTHER_SCHEME.match(target)
+    if other is not None:
+        raise ConfigurationError(
+            f"An address that starts with {other[1][:20]}:// cannot be connected to.",
+            hint="Use http:// or https://, or a command line.",
+        )
+    try:
+        return shlex.split(target)
+    except ValueError:
+        raise ConfigurationError(
+            "The command line has a quote that is not closed, or ends in a backslash."
+        ) from None
+
+
+def _pairs(text: str, *, colons: bool = False) -> dict[str, str]:
+    """`KEY=VALUE` lines; with `colons` also `KEY: VALUE`, as headers are often written."""
+    pairs: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        match = re.match(r"([^=:]*)[=:](.*)" if colons else r"([^=]*)=(.*)", line)
+        if match is None or not match[1].strip():
+            raise ConfigurationError(
+                f"Line {number} of the headers or variables is not KEY=VALUE.",
+                hint="Write each on a line of its own.",
+            )
+        pairs[match[1].strip()] = match[2].strip()
+    return pairs
+
+
+def _program(words: list[str]) -> str:
+    """What the command line is about: the first word that is no option and only runs another."""
+    names = [re.split(r"[/\\]", word)[-1] for word in words if not word.startswith("-")]
+    for name in names:
+        if _NAME.fullmatch(name) and not _RUNNERS.fullmatch(name):
+            return _AFFIXES.sub("", _AFFIXES.sub("", name))
+    return names[0] if names else ""
+
+
+def _free(guess: str, taken: Container[str]) -> str:
+    base = re.sub(r"[^A-Za-z0-9]+", "-", guess).strip("-")[: MAX_NAME_CHARS - 4] or "server"
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}-{number}", number + 1
+    return name

@@ -1,0 +1,105 @@
+"""What the tools of a run ask a person for while they run, each request answered once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Literal
+
+from web.harness.agent.answer import Emit
+from web.harness.tools.forms import check_content, read_form
+from web.harness.tools.tool import InputAnswer
+from web.harness.values.errors import DecisionRefused
+from web.harness.values.events import InputAction, InputAnswered, InputRequired
+from web.harness.values.messages import JsonObject
+from web.harness.values.text import sayable_json
+
+log = logging.getLogger(__name__)
+
+Answerer = Callable[[InputRequired], Awaitable[InputAnswer]]
+"""Answers a request in the name of a person."""
+
+
+class Inputs:
+    """The open requests of one run. Without an `answerer` they wait for `answer`."""
+
+    def __init__(self, emit: Emit, answerer: Answerer | None = None) -> None:
+        self._emit = emit
+        self._answerer = answerer
+        self._open: dict[str, tuple[InputRequired, asyncio.Future[InputAnswer]]] = {}
+        self._answered: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._ended: set[str] = set()
+        self._closed = False
+
+    async def ask(self, call_id: str, request: JsonObject) -> InputAnswer:
+        """Puts a request of a call; the answer is a cancel once the call has ended.
+
+        Cancelled, it is withdrawn. Raises ValueError for a request that is nested too deep.
+        """
+        if self._closed or call_id in self._ended:
+            return InputAnswer("cancel")
+        count = self._counts[call_id] = self._counts.get(call_id, 0) + 1
+        required = InputRequired(f"{call_id}-in{count}", call_id, sayable_json(request))
+        answered: asyncio.Future[InputAnswer] = asyncio.get_running_loop().create_future()
+        self._open[required.key] = (required, answered)
+        self._emit([required])
+        try:
+            if self._answerer is not None:
+                await self._ask_instead(self._answerer, required)
+            return await answered
+        finally:
+            self._end(required, "withdrawn")
+
+    def answer(self, key: str, answer: InputAnswer) -> None:
+        """Answers a request.
+
+        Raises DecisionRefused, a `FormRefused` where the content does not fit the form; then the
+        request stays open.
+        """
+        if key in self._answered:
+            raise DecisionRefused("This form was answered already.", hint="Nothing was changed.")
+        if key not in self._open or self._open[key][1].done():
+            raise DecisionRefused(
+                "This form is not open any more.",
+                hint="Its call has ended or was stopped. Nothing was changed.",
+            )
+        required, answered = self._open[key]
+        content = None
+        if answer.action == "accept" and required.request.get("mode") != "url":
+            content = answer.content or {}
+            check_content(read_form(required.request.get("schema")), content)
+        self._answered.add(key)
+        self._end(required, answer.action)
+        answered.set_result(InputAnswer(answer.action, content))
+
+    def close_call(self, call_id: str) -> None:
+        """Withdraws what a call that ends still asks."""
+        self._ended.add(call_id)
+        for required, answered in list(self._open.values()):
+            if required.call_id == call_id:
+                self._end(required, "withdrawn")
+                if not answered.done():
+                    answered.set_result(InputAnswer("cancel"))
+
+    def close(self) -> None:
+        """Withdraws everything: the run ends."""
+        self._closed = True
+        for required, _ in list(self._open.values()):
+            self.close_call(required.call_id)
+
+    def _end(self, required: InputRequired, action: InputAction | Literal["withdrawn"]) -> None:
+        if self._open.pop(required.key, None) is not None:
+            self._emit([InputAnswered(required.key, required.call_id, action)])
+
+    async def _ask_instead(self, answerer: Answerer, required: InputRequired) -> None:
+        try:
+            answer = await answerer(required)
+            self.answer(required.key, answer)
+        except Exception:
+            log.exception("The answerer of %s failed", required.call_id)
+            # It may be answered by now, by somebody who calls `answer`.
+            with suppress(DecisionRefused):
+                self.answer(required.key, InputAnswer("cancel"))

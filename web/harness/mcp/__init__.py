@@ -1,0 +1,1 @@
+"""Live connections to MCP servers, offered as tools."""

@@ -1,0 +1,300 @@
+"""One server, kept connected: an actor that opens, serves, closes and opens again."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from web.harness.mcp.asking import Asker
+from web.harness.mcp.spec import ServerSpec, Way
+from web.harness.mcp.status import Journal, State, Status
+from web.harness.tools.threads import run_in_thread
+from web.harness.values.errors import ToolError
+from web.harness.values.messages import JsonObject
+
+if TYPE_CHECKING:
+    import mcp_types
+
+    # These bring the SDK, which takes most of a second: it is loaded with the first connect.
+    from web.harness.mcp.calls import OnProgress
+    from web.harness.mcp.failures import Failure
+    from web.harness.mcp.session import Session
+
+log = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 8.0
+"""How long a server may take to be closed: a process needs four seconds to be killed."""
+GRACE_SECONDS = 1.0
+NOTICE_SECONDS = 0.1
+"""Lines of a server are told to watchers at most this often; a change of state at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Seconds before an ended connection is made anew: `first`, doubled each time up to `most`.
+
+    A connection that lived for `healthy` seconds begins anew. One that never came about is tried
+    `attempts` times.
+    """
+
+    first: float = 0.5
+    most: float = 60.0
+    healthy: float = 60.0
+    attempts: int = 5
+
+    def wait(self, failures: int) -> float:
+        """The wait after the given number of failures in a row, which is at least 1."""
+        return min(self.first * 2.0 ** min(failures - 1, 30), self.most)
+
+
+class Connection:
+    """A connection as others see it. Made by `Connections`, whose task runs it."""
+
+    def __init__(
+        self, spec: ServerSpec, environ: Mapping[str, str], way: Way, backoff: Backoff
+    ) -> None:
+        self.spec = spec
+        self._environ = environ
+        self._way = way
+        self._backoff = backoff
+        self._journal = Journal(spec.conceal, time.time, self._line_came)
+        self._status = Status("connecting")
+        self._lines_shown = True
+        self._watchers: list[Callable[[Connection], None]] = []
+        self._notice: asyncio.TimerHandle | None = None
+        self._news = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._scope: anyio.CancelScope | None = None
+        self._session: Session | None = None
+        self._served = False
+
+    @property
+    def status(self) -> Status:
+        """How things stand now."""
+        if not self._lines_shown:
+            self._lines_shown = True
+            self._status = replace(self._status, stderr=self._journal.stderr, log=self._journal.log)
+        return self._status
+
+    def watch(self, changed: Callable[[Connection], None]) -> Callable[[], None]:
+        """Calls `changed` after every change of `status`; returns how to stop that."""
+        self._watchers.append(changed)
+
+        def stop() -> None:
+            if changed in self._watchers:
+                self._watchers.remove(changed)
+
+        return stop
+
+    def retry(self) -> None:
+        """Connects now, where that failed or waits for its time."""
+        self._wanted.set()
+
+    async def ready(self) -> None:
+        """Waits until it is ready, hardly longer than `spec.connect_seconds`.
+
+        A connection that waits to be made anew is made at once. Raises ToolError with the cause.
+        """
+        await self._ready_session()
+
+    async def call(
+        self,
+        name: str,
+        arguments: JsonObject,
+        *,
+        on_progress: OnProgress | None = None,
+        ask: Asker | None = None,
+    ) -> mcp_types.CallToolResult:
+        """Calls a tool by the server's own name for it.
+
+        `on_progress(done, total or None, words)` is called at most ten times a second, and always
+        with the last report. A call that stays silent for `spec.call_seconds` is cut off; while
+        `ask` has a question open, its clock stands still. A result with `is_error` is returned.
+        Raises ToolError in words. Cancelling the caller cancels the call at the server.
+        """
+        session = await self._ready_session()
+        return await session.call(name, arguments, on_progress, ask)
+
+    def leave(self) -> None:
+        """Ends the connection soon; whoever runs it waits for that."""
+        self._leaving.set()
+        self._wanted.set()
+        self._set("closed", retry_at=None)
+        if self._session is not None:
+            self._session.leave()
+        elif self._scope is not None:
+            self._scope.cancel()
+
+    async def run(self) -> None:
+        """Keeps the server connected until `leave`, or until this task is cancelled."""
+        try:
+            # A page must not stand still while the SDK is loaded.
+            await run_in_thread(_load)
+            await self._keep()
+        finally:
+            self._session = None
+            self._set("closed", retry_at=None)
+
+    async def _keep(self) -> None:
+        failures, ever = 0, False
+        while not self._leaving.is_set():
+            began = anyio.current_time()
+            self._served = False
+            failure = await self._serve()
+            if self._leaving.is_set():
+                return
+            if not self._served:
+                self._search_again(failure)
+            elif anyio.current_time() - began > self._backoff.healthy:
+                failures = 0
+            failures += 1
+            ever = ever or self._served
+            await self._wait(failure, self._pause(failure, failures, ever))
+
+    async def _serve(self) -> Failure:
+        """One session, from its beginning to its end; returns why it ended."""
+        from web.harness.mcp.failures import Seen, Unreachable, explain, silence
+        from web.harness.mcp.session import opened
+
+        self._set("connecting", cause="", retry_at=None)
+        self._wanted.clear()
+        session: Session | None = None
+        try:
+            with anyio.CancelScope() as self._scope:
+                self._scope.deadline = anyio.current_time() + self.spec.connect_seconds
+                async with opened(
+                    self.spec,
+                    self._environ,
+                    self._way,
+                    journal=self._journal,
+                    changed=self._list_changed,
+                ) as session:
+                    self._scope.deadline = math.inf
+                    self._enter(session)
+                    await session.over.wait()
+                    self._end(session)
+                    self._scope.deadline = anyio.current_time() + CLOSE_SECONDS
+        except Unreachable as error:
+            return error.failure
+        except Exception as error:
+            # What ended it was told before; what came of closing it says less.
+            if session is None or session.failure is None:
+                return explain(error, self.spec, Seen())
+        finally:
+            self._session = self._scope = None
+        if session is not None and session.failure is not None:
+            return session.failure
+        return silence(self.spec, self._journal.has_stray)
+
+    def _search_again(self, failure: Failure) -> None:
+        """Forgets how the server was reached, since it was not.
+
+        A program that ends when it is asked for the newer protocol is tried with the older one.
+        """
+        self._way.sse = False
+        self._way.legacy = (
+            self.spec.kind == "stdio" and not failure.lasting and not self._way.legacy
+        )
+
+    def _pause(self, failure: Failure, failures: int, ever: bool) -> float | None:
+        """Seconds until the next attempt, None where only a person can help."""
+        hopeless = failure.lasting or failures >= self._backoff.attempts
+        if failure.state == "sign_in" or (hopeless and not ever):
+            return None
+        return self._backoff.wait(failures)
+
+    async def _wait(self, failure: Failure, seconds: float | None) -> None:
+        """Waits for the next attempt: its time, somebody who wants it now, or the end."""
+        if self._wanted.is_set():
+            return
+        retry_at = None if seconds is None else anyio.current_time() + seconds
+        self._set(failure.state, cause=failure.cause, retry_at=retry_at)
+        with anyio.move_on_after(seconds):
+            await self._wanted.wait()
+
+    def _enter(self, session: Session) -> None:
+        client = session.client
+        info = client.server_info
+        self._served = True
+        self._session = session
+        self._set(
+            "ready",
+            title=(info.title or info.name) if info else "",
+            version=info.version if info else "",
+            protocol=client.protocol_version,
+            instructions=client.instructions or "",
+            tools=session.tools,
+        )
+
+    def _end(self, session: Session) -> None:
+        """No call is given to a session that has ended, while that is being cleared away."""
+        self._session = None
+        failure = session.failure
+        if failure is not None and not self._leaving.is_set():
+            retry_at = None if failure.state == "sign_in" else anyio.current_time()
+            self._set(failure.state, cause=failure.cause, retry_at=retry_at)
+
+    async def _ready_session(self) -> Session:
+        if self._status.state == "failed" and self._status.retry_at is not None:
+            self._wanted.set()
+            await self._news.wait()
+        # A little longer than a connect may take, so that its cause can be told.
+        with anyio.move_on_after(self.spec.connect_seconds + GRACE_SECONDS):
+            while self._session is None and self._status.state == "connecting":
+                await self._news.wait()
+        if self._session is None:
+            raise ToolError(self._not_ready())
+        return self._session
+
+    def _not_ready(self) -> str:
+        name = self.spec.name
+        match self._status.state:
+            case "closed":
+                return f"'{name}' has been disconnected."
+            case "sign_in":
+                return f"'{name}' needs a person to sign in first. {self._status.cause}"
+            case "failed":
+                return f"'{name}' is not connected. {self._status.cause}"
+            case _:
+                return f"'{name}' did not connect within {self.spec.connect_seconds:g} seconds."
+
+    # What is shown.
+
+    def _list_changed(self) -> None:
+        if self._session is not None:
+            self._set("ready", tools=self._session.tools)
+
+    def _line_came(self) -> None:
+        self._lines_shown = False
+        if self._notice is None and self._watchers:
+            loop = asyncio.get_running_loop()
+            self._notice = loop.call_later(NOTICE_SECONDS, self._tell)
+
+    def _set(self, state: State, **changes: Any) -> None:
+        self._status = replace(self._status, state=state, **changes)
+        self._news.set()
+        self._news = asyncio.Event()
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._notice is not None:
+            self._notice.cancel()
+            self._notice = None
+        for watcher in list(self._watchers):
+            try:
+                watcher(self)
+            except Exception:
+                log.exception("A watcher of the MCP server '%s' failed", self.spec.name)
+
+
+def _load() -> None:
+    importlib.import_module("web.harness.mcp.session")

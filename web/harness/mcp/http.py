@@ -1,0 +1,88 @@
+"""An HTTP client that remembers what the server's refusals were."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx2
+
+from web.harness.mcp.failures import SESSION_LOST, Failure, Seen, explain
+from web.harness.mcp.spec import ServerSpec
+from web.harness.mcp.stdio import MAX_LINE_BYTES
+
+SESSION_HEADER = "mcp-session-id"
+
+_CONNECT_TIMEOUT = 30.0
+
+
+class _Capped(httpx2.AsyncByteStream):
+    """A body that fails its request once it is too large; an event stream has the SDK's limit."""
+
+    def __init__(self, inner: object) -> None:
+        if not isinstance(inner, httpx2.AsyncByteStream):
+            raise TypeError("The body of an asynchronous answer is an asynchronous stream.")
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_LINE_BYTES
+        async for chunk in self._inner:
+            left -= len(chunk)
+            if left < 0:
+                raise httpx2.StreamError(f"The answer has more than {MAX_LINE_BYTES:,} bytes.")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class WatchedClient(httpx2.AsyncClient):
+    """Takes note of every refusal, and of the end of a session, before the SDK makes it all one.
+
+    `ended` is called once the server cannot be reached or no longer knows the session: the
+    connection has to be made anew. Reading has no limit here; a call has its own clock.
+    """
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        seen: Seen,
+        ended: Callable[[Failure], None],
+        auth: httpx2.Auth | None = None,
+    ) -> None:
+        super().__init__(
+            headers=dict(spec.headers),
+            timeout=httpx2.Timeout(_CONNECT_TIMEOUT, read=None),
+            auth=auth,
+        )
+        self._spec = spec
+        self._seen = seen
+        self._ended = ended
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Sends as the base class does. Raises what it raises."""
+        try:
+            response = await super().send(request, **options)
+        except httpx2.TransportError as error:
+            if not isinstance(error, httpx2.TimeoutException):
+                self._ended(explain(error, self._spec, Seen()))
+            raise
+        self._note(request, response)
+        if response.headers.get("content-type", "").lower().startswith("application/json"):
+            response.stream = _Capped(response.stream)
+        return response
+
+    def _note(self, request: httpx2.Request, response: httpx2.Response) -> None:
+        if response.status_code == 404 and SESSION_HEADER in request.headers:
+            if request.method == "POST":
+                # The request itself is told first; see the tap.
+                self._seen.session_lost = True
+            elif request.method == "GET":
+                self._ended(SESSION_LOST)
+        elif request.method == "POST" or response.status_code in (401, 403):
+            # The stream for notifications is a wish: a server may refuse that GET.
+            refused = response.status_code >= 400
+            self._seen.status = response.status_code if refused else None
+            self._seen.challenge = response.headers.get("www-authenticate", "")
+            if response.status_code == 401:
+                self._ended(explain(httpx2.HTTPError("401"), self._spec, self._seen))

@@ -1,0 +1,40 @@
+"""Words of a server, made fit to be shown: nothing unseen in them, and not too many."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from web.harness.tools.words import clean, shorten
+
+_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Drawn as nothing, though they count as letters, marks or symbols."""
+
+_LINE_ENDS = str.maketrans({"\r": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n"})
+
+
+def tidy(text: object, limit: int, *, one_line: bool = False) -> str:
+    """At most `limit` characters that can all be seen; '' for what is no text.
+
+    Control, zero-width, direction and tag characters, variation selectors and blank letters go:
+    they hide words from a person that a model reads. Line ends and tabs stay unless `one_line`.
+    """
+    if not isinstance(text, str):
+        return ""
+    # Cut first: what is left out below is rarely more than a few characters.
+    text = clean(text[: 4 * limit]).replace("\r\n", "\n").translate(_LINE_ENDS)
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(char for char in text if char in "\n\t" or not _is_unseen(char))
+    text = " ".join(text.split()) if one_line else text.strip()
+    return shorten(text, limit)
+
+
+def _is_unseen(char: str) -> bool:
+    if char.isascii():
+        return not char.isprintable()
+    return (
+        unicodedata.category(char) in _UNSEEN_CATEGORIES
+        or char in _UNSEEN
+        or "\ufe00" <= char <= "\ufe0f"
+        or "\U000e0100" <= char <= "\U000e01ef"
+    )

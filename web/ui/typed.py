@@ -1,0 +1,31 @@
+"""What a person wrote into a form that was refused, for an error page to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+
+NEVER_SHOWN = ("secrets",)
+"""Fields whose text no page ever holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The field that was written in, its text, and the other fields."""
+
+    name: str = ""
+    text: str = ""
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+def typed(request: Request) -> Typed:
+    """What was typed into the form of this request."""
+    fields: dict[str, str] = getattr(request.state, "fields", {})
+    for name in ("text", "arguments", "reason", "title", "target"):
+        if fields.get(name):
+            hidden = (name, *NEVER_SHOWN)
+            others = {key: value for key, value in fields.items() if key not in hidden}
+            return Typed(name, fields[name], others)
+    return Typed()
