@@ -74,6 +74,8 @@ class ChatRoom:
                     cursor = event.number
                     if wanted(event.body):
                         return event.body
+                    if isinstance(event.body, RunResult):
+                        raise AssertionError("The run ended without it.")
 
     async def all_events(self, run_id: str) -> list[Event]:
         return list((await self.events.read(run_id)).events)

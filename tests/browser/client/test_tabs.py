@@ -154,6 +154,7 @@ async def test_a_leader_in_the_back_forward_cache_starves_nobody_and_comes_back(
         assert complaints.unexpected == []
 
 
+@pytest.mark.full
 async def test_without_web_locks_eight_tabs_are_live_on_one_stream(scene: Scene) -> None:
     await scene.context.add_init_script(NO_LOCKS)
     pages = await eight(scene)

@@ -83,6 +83,7 @@ async def test_what_is_typed_survives_a_refresh_and_a_switch_of_chats(stage: Sta
     await expect(page.locator(BOX)).to_have_value("for a new one")
 
 
+@pytest.mark.full
 async def test_a_draft_is_there_in_another_browser(stage: Stage, chromium: Browser) -> None:
     chat = await stage.answered("Hello")
     page = await stage.open(f"/chats/{chat}")

@@ -167,6 +167,7 @@ async def test_each_part_of_a_result_is_shown_as_what_it_is(chromium: Browser) -
             await page.locator(".call > details > summary").click()
 
 
+@pytest.mark.full
 async def test_parts_of_a_result_have_room_everywhere(chromium: Browser) -> None:
     content = [*EVERYTHING, ImageContent(data=encoded(png(3_000, 40)), mime_type="image/png")]
     async with served_results(chromium, content, structured_content=STRUCTURED) as (
@@ -194,6 +195,7 @@ async def test_parts_of_a_result_have_room_everywhere(chromium: Browser) -> None
             await picture(page, f"results-{name}")
 
 
+@pytest.mark.full
 async def test_a_file_is_a_download_under_its_own_name(chromium: Browser) -> None:
     async with served_results(chromium, EVERYTHING) as (server, context, _):
         page = await allowed(server, context)

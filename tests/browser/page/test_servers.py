@@ -111,6 +111,7 @@ async def test_a_command_runs_only_after_it_was_shown_and_tells_why_it_failed(
     await picture(page, "mcp-failed")
 
 
+@pytest.mark.full
 async def test_a_killed_server_comes_back_and_a_disconnected_one_is_gone(
     stage: Stage, tmp_path: Path
 ) -> None:
@@ -145,6 +146,7 @@ async def test_a_form_that_cannot_be_read_keeps_what_was_typed(stage: Stage) -> 
     await expect(page.get_by_label("Name (may be empty)")).to_have_value("files")
 
 
+@pytest.mark.full
 async def test_without_script_a_command_is_shown_started_and_disconnected(
     plain: Stage, tmp_path: Path
 ) -> None:

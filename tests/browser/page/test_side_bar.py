@@ -176,6 +176,7 @@ async def test_deleting_another_chat_leaves_the_open_one_alone(stage: Stage) -> 
     await expect(page.locator(BOX)).to_have_value("being typed")
 
 
+@pytest.mark.full
 async def test_the_open_chat_is_deleted_from_its_head_and_other_tabs_are_told(
     stage: Stage,
 ) -> None:

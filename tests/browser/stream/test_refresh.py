@@ -72,6 +72,7 @@ async def test_what_the_model_sent_before_a_pause_is_shown_during_the_pause(stag
     await shown.is_reference(page, answer.text)
 
 
+@pytest.mark.full
 async def test_three_tabs_show_the_same_answer(stage: Stage) -> None:
     valve = Valve()
     answer = KnownAnswer(pieces(mix(3_000), seed=3), valve=valve)
@@ -90,9 +91,10 @@ async def test_three_tabs_show_the_same_answer(stage: Stage) -> None:
         assert await shown.kinds(page) == ["mine", "answer", "foot"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "cached",
-    [False, pytest.param(True, marks=pytest.mark.full)],
+    [False, True],
     ids=["loaded again", "from the back/forward cache"],
 )
 async def test_the_back_button_leads_to_the_whole_answer(stage: Stage, cached: bool) -> None:

@@ -80,6 +80,7 @@ async def test_an_owner_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None
     assert asyncio.all_tasks() == tasks
 
 
+@pytest.mark.full
 async def test_servers_that_ignore_being_asked_are_killed_side_by_side(tmp_path: Path) -> None:
     pids = []
     async with live_connections(os.environ) as held:

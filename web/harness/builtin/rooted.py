@@ -160,8 +160,8 @@ class RootedFolder:
     def _open_plain(cls, parent: int, name: str, path: str) -> int:
         """Opens the very file that was looked at: one that takes its place is looked at anew.
 
-        A hard link that is replaced after it was opened has one name left, as a plain file has;
-        before it was opened it had two.
+        A hard link that is replaced after it was opened has one name left, as a plain file has; but
+        that is not the name by which it was opened.
         """
         # Should a pipe have taken the file's place by now, opening it must not wait.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -171,7 +171,8 @@ class RootedFolder:
                 descriptor = os.open(name, flags, dir_fd=parent)
             except OSError as error:
                 raise _in_words(error, path) from error
-            if os.path.samestat(seen, os.fstat(descriptor)):
+            status = os.fstat(descriptor)
+            if os.path.samestat(seen, status) and _is_plain(status) and _is_named(descriptor, name):
                 return descriptor
             os.close(descriptor)
         raise ToolError(f"The file '{path}' is being replaced all the time. Try again later.")
@@ -273,6 +274,15 @@ def _reachable(names: tuple[str, ...], status: os.stat_result) -> bool:
         return parse_path("/".join(names)) == names and _is_plain(status)
     except ToolError:
         return False
+
+
+def _is_named(descriptor: int, name: str) -> bool:
+    """Whether an open file still has the name it was opened by. Where the system cannot say so
+    (it has no /proc), the looks before and after it was opened have to do."""
+    try:
+        return os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")) == name
+    except FileNotFoundError:
+        return True
 
 
 def _is_plain(status: os.stat_result) -> bool:
