@@ -39,11 +39,24 @@ if TYPE_CHECKING:
         SessionLease as SessionLease,
         SessionStore as SessionStore,
     )
+    from web.harness.skills.library import (
+        SkillLibrary as SkillLibrary,
+        Skills as Skills,
+    )
+    from web.harness.skills.prompt import (
+        skills_prompt as skills_prompt,
+    )
+    from web.harness.skills.skill import (
+        Skill as Skill,
+    )
     from web.harness.tools.forms import (
         FormRefused as FormRefused,
     )
     from web.harness.tools.permissions import (
         Permissions as Permissions,
+    )
+    from web.harness.tools.pictures import (
+        image_block as image_block,
     )
     from web.harness.tools.registry import (
         ToolRegistry as ToolRegistry,
@@ -72,8 +85,10 @@ if TYPE_CHECKING:
         LeaseLost as LeaseLost,
         LimitExceeded as LimitExceeded,
         NotFound as NotFound,
+        PicturesRefused as PicturesRefused,
         ProviderError as ProviderError,
         SessionConflict as SessionConflict,
+        SkillRefused as SkillRefused,
         ToolError as ToolError,
     )
     from web.harness.values.events import (
@@ -85,6 +100,7 @@ if TYPE_CHECKING:
         EventBody as EventBody,
         InputAnswered as InputAnswered,
         InputRequired as InputRequired,
+        Note as Note,
         RecoveryRequired as RecoveryRequired,
         RunResult as RunResult,
         TextDelta as TextDelta,
@@ -97,7 +113,9 @@ if TYPE_CHECKING:
         Waiting as Waiting,
     )
     from web.harness.values.messages import (
+        ImageBlock as ImageBlock,
         Message as Message,
+        ResourceBlock as ResourceBlock,
         TextBlock as TextBlock,
         ThinkingBlock as ThinkingBlock,
         ToolResultBlock as ToolResultBlock,
@@ -106,6 +124,7 @@ if TYPE_CHECKING:
     from web.harness.values.model import (
         ModelDone as ModelDone,
         ModelRequest as ModelRequest,
+        NoteChunk as NoteChunk,
         Provider as Provider,
         TextChunk as TextChunk,
         ThinkingChunk as ThinkingChunk,
@@ -139,8 +158,15 @@ _NAMES = {
         "SessionLease",
         "SessionStore",
     ),
+    "web.harness.skills.library": (
+        "SkillLibrary",
+        "Skills",
+    ),
+    "web.harness.skills.prompt": ("skills_prompt",),
+    "web.harness.skills.skill": ("Skill",),
     "web.harness.tools.forms": ("FormRefused",),
     "web.harness.tools.permissions": ("Permissions",),
+    "web.harness.tools.pictures": ("image_block",),
     "web.harness.tools.registry": ("ToolRegistry",),
     "web.harness.tools.tool": (
         "InputAnswer",
@@ -166,8 +192,10 @@ _NAMES = {
         "LeaseLost",
         "LimitExceeded",
         "NotFound",
+        "PicturesRefused",
         "ProviderError",
         "SessionConflict",
+        "SkillRefused",
         "ToolError",
     ),
     "web.harness.values.events": (
@@ -179,6 +207,7 @@ _NAMES = {
         "EventBody",
         "InputAnswered",
         "InputRequired",
+        "Note",
         "RecoveryRequired",
         "RunResult",
         "TextDelta",
@@ -191,7 +220,9 @@ _NAMES = {
         "Waiting",
     ),
     "web.harness.values.messages": (
+        "ImageBlock",
         "Message",
+        "ResourceBlock",
         "TextBlock",
         "ThinkingBlock",
         "ToolResultBlock",
@@ -200,6 +231,7 @@ _NAMES = {
     "web.harness.values.model": (
         "ModelDone",
         "ModelRequest",
+        "NoteChunk",
         "Provider",
         "TextChunk",
         "ThinkingChunk",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness.agent.agents import agent_for, all_events, decided, of_type
+from tests.harness.agent.agents import agent_for, all_events, decided, of_type, tools
 from tests.support.scripted_provider import (
     calls,
     says,
 )
 from web.harness.agent.questions import Answer
+from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
-from web.harness.tools.tool import ToolContext
+from web.harness.tools.tool import PermissionLevel, ToolContext
 from web.harness.values.errors import DecisionRefused, ToolError
 from web.harness.values.events import (
     ApprovalRequired,
@@ -80,6 +81,48 @@ async def test_allowing_for_the_chat_asks_no_more() -> None:
     assert len(of_type(events, ApprovalRequired)) == 1
     assert [result.text for result in of_type(events, ToolResult)] == ["saved a", "saved b"]
     assert agent.permissions.grants == ["save"]
+
+
+@pytest.mark.parametrize("decision", ["allow", "allow_chat"])
+async def test_a_tool_learns_which_approval_let_it_run(decision: str) -> None:
+    registry = tools()
+    contexts: list[ToolContext] = []
+
+    @registry.register(permission=PermissionLevel.ASK)
+    def keep(context: ToolContext) -> None:
+        contexts.append(context)
+
+    @registry.register(permission=PermissionLevel.ALLOW)
+    def look(context: ToolContext) -> None:
+        contexts.append(context)
+
+    agent = agent_for(
+        calls(("keep", {}), ("look", {})), calls(("keep", {})), says("ok"), tools=registry
+    )
+    events, _ = await decided(agent, decision)
+    keys = [question.key for question in of_type(events, ApprovalRequired)]
+    first, free, second = sorted(contexts, key=lambda each: each.call_id)
+    assert (first.approval, first.decision) == (keys[0], decision)
+    # Nobody was asked for the first one; for the second only where that was not settled before.
+    assert (free.approval, free.decision) == ("", "")
+    assert (second.approval, second.decision) == (keys[-1], decision)
+    assert len(keys) == (1 if decision == "allow_chat" else 2)
+    assert second.call_id != first.call_id
+
+
+async def test_a_grant_that_was_brought_back_is_told_without_its_question() -> None:
+    registry = tools()
+    contexts: list[ToolContext] = []
+
+    @registry.register(permission=PermissionLevel.ASK)
+    def keep(context: ToolContext) -> None:
+        contexts.append(context)
+
+    permissions = Permissions(grants=["keep"])
+    await agent_for(calls(("keep", {})), says("ok"), tools=registry, permissions=permissions).run(
+        "x"
+    )
+    assert [(each.approval, each.decision) for each in contexts] == [("", "allow_chat")]
 
 
 async def test_a_question_is_answered_once_and_not_when_it_is_too_late() -> None:

@@ -38,7 +38,12 @@ from web.harness.values.events import (
     Waiting,
     event_data,
 )
-from web.harness.values.messages import ThinkingBlock, ToolResultBlock
+from web.harness.values.messages import (
+    ResourceBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+)
 from web.harness.values.model import ModelChunk, ModelDone, ModelRequest, TextChunk
 from web.harness.values.usage import Prices
 
@@ -371,3 +376,16 @@ async def test_a_great_deal_at_once_lets_others_have_their_turn() -> None:
     await agent.perform("hello", run_id="r", emit=slow)
     counting.cancel()
     assert turns - before > 5
+
+
+async def test_what_is_attached_stands_before_the_message_in_the_conversation() -> None:
+    agent = agent_for(says("dry"), says("wet"))
+    note = ResourceBlock("notes://today", "Today", "text/plain", "Rain.", "notes")
+    await agent.run("And tomorrow?", attachments=[note])
+    async with agent.run_stream("Sure?", attachments=[note, note]) as events:
+        assert [event async for event in events]
+    asked = [each for each in agent.memory.get_messages() if each.role == "user"]
+    assert [each.content for each in asked] == [
+        (note, TextBlock("And tomorrow?")),
+        (note, note, TextBlock("Sure?")),
+    ]

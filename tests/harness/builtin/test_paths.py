@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from web.harness.builtin.paths import MAX_DEPTH, parse_path
+from web.harness.builtin.paths import MAX_DEPTH, folded, parse_path
 from web.harness.values.errors import ToolError
 
 
@@ -18,6 +18,9 @@ from web.harness.values.errors import ToolError
         ("./note.txt", ("note.txt",)),
         ("a/b/c.md", ("a", "b", "c.md")),
         (".hidden", (".hidden",)),
+        ("harness", ("harness",)),
+        (".harnesses", (".harnesses",)),
+        ("harness~1.txt", ("harness~1.txt",)),
         ("..a", ("..a",)),
         ("a b.txt", ("a b.txt",)),
         ("q\"uote's #1 100%.txt", ("q\"uote's #1 100%.txt",)),
@@ -81,6 +84,21 @@ def test_an_ordinary_path_is_taken(text: str, names: tuple[str, ...]) -> None:
         ("lpt9.tar.gz", "device"),
         (".~harness-0", "reserved"),
         (".~HARNESS-0", "reserved"),
+        (".harness", "reserved"),
+        (".harness/versions.jsonl", "reserved"),
+        ("./.harness/x", "reserved"),
+        ("a/.harness/x", "reserved"),
+        (".HARNESS/x", "reserved"),
+        (".Harne\u017fs/x", "reserved"),
+        (".harne\u00df/x", "reserved"),
+        ("\uff0eharness/x", "reserved"),
+        (".\uff48arness/x", "reserved"),
+        (".har\u200cness/x", "reserved"),
+        (".harness\ufe0f/x", "reserved"),
+        (".har\u034fness/x", "reserved"),
+        ("HARNES~1/x", "reserved"),
+        ("harnes~2", "reserved"),
+        ("HA5F3C~1/x", "reserved"),
         ("x" * 201, "longer than 200 bytes"),
         ("ü" * 101, "longer than 200 bytes"),
         ("a/" * 600 + "a", "1,024 characters"),
@@ -93,6 +111,13 @@ def test_a_path_that_could_mean_something_else_is_refused(text: str, words: str)
     assert words in caught.value.message
     assert "relative to the chat's folder" in caught.value.message or "1,024" in words
     caught.value.message.encode()
+
+
+def test_names_that_some_disk_takes_for_the_same_have_one_spelling() -> None:
+    alike = ["Straße", "STRASSE", "stra\u200dsse", "strasse\ufe0f"]
+    assert {folded(name) for name in alike} == {"strasse"}
+    assert folded("\u00e9") == folded("E\u0301")
+    assert folded("a") != folded("b")
 
 
 @given(st.text(st.characters() | st.sampled_from("./\\:~ \0\ufeff"), max_size=30))

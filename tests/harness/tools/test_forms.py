@@ -290,3 +290,10 @@ def test_a_schema_that_makes_no_sense_makes_no_trouble(schema: object) -> None:
 def test_a_form_without_end_is_cut() -> None:
     many = {"properties": {f"f{number}": {"type": "string"} for number in range(1_000)}}
     assert len(read_form(many)) == MAX_FIELDS
+
+
+def test_a_limit_that_nobody_types_up_to_is_told_when_it_is_passed() -> None:
+    [field] = read_form({"properties": {"text": {"type": "string", "maxLength": 200_000}}})
+    assert field.multiline
+    assert field.hint == ""
+    assert "200000" in field.fault("x" * 200_001)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
@@ -14,7 +14,7 @@ from web.harness.agent.answer import Emit
 from web.harness.agent.calls import Calls
 from web.harness.agent.inputs import Answerer
 from web.harness.agent.questions import Answer, Approver
-from web.harness.agent.run import Run
+from web.harness.agent.run import Prepare, Run
 from web.harness.memory.conversation import Conversation
 from web.harness.providers import make_provider
 from web.harness.tools.permissions import Permissions
@@ -31,7 +31,7 @@ from web.harness.values.events import (
     InputRequired,
     RunResult,
 )
-from web.harness.values.messages import JsonObject, Message
+from web.harness.values.messages import AttachedBlock, JsonObject, Message
 from web.harness.values.model import Provider
 
 
@@ -71,7 +71,7 @@ class Agent:
         self._active: Run | None = None
         self._closed = False
 
-    async def run(self, message: str) -> RunResult:
+    async def run(self, message: str, *, attachments: Sequence[AttachedBlock] = ()) -> RunResult:
         """One turn, from a message to its result. Raises AgentBusy while another is under way.
 
         A model that fails is no exception: the result's status says so.
@@ -79,13 +79,16 @@ class Agent:
         return await self.perform(
             message,
             run_id=secrets.token_hex(8),
+            attachments=attachments,
             emit=lambda bodies: None,
             approver=self._approver or refuse_all,
             answerer=self._answerer or decline_all,
         )
 
     @asynccontextmanager
-    async def run_stream(self, message: str) -> AsyncIterator[AsyncGenerator[Event, None]]:
+    async def run_stream(
+        self, message: str, *, attachments: Sequence[AttachedBlock] = ()
+    ) -> AsyncIterator[AsyncGenerator[Event, None]]:
         """The events of one turn, numbered from 1. Leaving the block early stops the run."""
         queue: asyncio.Queue[EventBody | None] = asyncio.Queue()
 
@@ -97,6 +100,7 @@ class Agent:
             self.perform(
                 message,
                 run_id=secrets.token_hex(8),
+                attachments=attachments,
                 emit=emit,
                 approver=self._approver,
                 answerer=self._answerer,
@@ -117,13 +121,17 @@ class Agent:
         *,
         run_id: str,
         emit: Emit,
+        attachments: Sequence[AttachedBlock] = (),
         approver: Approver | None = None,
         answerer: Answerer | None = None,
+        prepare: Prepare | None = None,
     ) -> RunResult:
         """One turn whose events go to `emit` in batches as they happen, for those who log them.
 
-        Questions go to `approver`, without one they wait for `decide`; what tools ask for goes to
-        `answerer`, without one it waits for `answer_input`.
+        The model reads `attachments` before the message. Questions go to `approver`, without one
+        they wait for `decide`; what tools ask for goes to `answerer`, without one it waits for
+        `answer_input`. `prepare` is awaited before each model call; a call of a tool that it took
+        away is answered with an error.
         """
         if self._closed:
             raise AgentClosed("This agent was closed.")
@@ -142,6 +150,7 @@ class Agent:
         self._active = Run(
             run_id,
             message,
+            attachments=attachments,
             config=self.config,
             provider=self._ready_provider(),
             tools=self.tools,
@@ -149,6 +158,7 @@ class Agent:
             calls=calls,
             conversation=self.memory,
             emit=emit,
+            prepare=prepare,
         )
         try:
             return await self._active.execute()

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from web.harness.values.events import EventBody, TextDelta, ThinkingDelta, ToolCallDelta
+from web.harness.values.events import EventBody, Note, TextDelta, ThinkingDelta, ToolCallDelta
 from web.harness.values.messages import (
     ContentBlock,
     Message,
@@ -18,6 +18,7 @@ from web.harness.values.model import (
     ModelChunk,
     ModelDone,
     ModelRequest,
+    NoteChunk,
     Provider,
     TextChunk,
     ThinkingChunk,
@@ -35,14 +36,18 @@ Emit = Callable[[list[EventBody]], None]
 
 
 class AnswerBuilder:
-    """Gathers one answer. What has come so far is kept when the stream breaks or is stopped."""
+    """Gathers one answer. What has come so far is kept when the stream breaks or is stopped.
 
-    def __init__(self, message_id: str, emit: Emit) -> None:
+    `noted` are remarks that were made already; each is made once.
+    """
+
+    def __init__(self, message_id: str, emit: Emit, noted: set[str] | None = None) -> None:
         self.message_id = message_id
         self.done: ModelDone | None = None
         self.shown = False
         """Whether anything was emitted that a reset would have to take back."""
         self._emit = emit
+        self._noted = noted if noted is not None else set()
         self._blocks: list[ContentBlock] = []
         self._text: list[str] = []
         self._thinking: list[str] = []
@@ -105,11 +110,18 @@ class AnswerBuilder:
                             self.message_id,
                         )
                     )
+                case NoteChunk():
+                    self._note(chunk)
                 case ModelDone():
                     self.done = chunk
         if events:
             self.shown = True
             self._emit(events)
+
+    def _note(self, chunk: NoteChunk) -> None:
+        if chunk.text not in self._noted:
+            self._noted.add(chunk.text)
+            self._emit([Note(sayable(chunk.text))])
 
     def _take_thinking(self, chunk: ThinkingChunk, events: list[EventBody]) -> None:
         self._close_text()

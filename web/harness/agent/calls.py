@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 from web.harness.agent.answer import Emit
 from web.harness.agent.inputs import Answerer, Inputs
@@ -21,7 +22,7 @@ from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import InputAnswer, PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.values.config import AgentConfig
 from web.harness.values.errors import DecisionRefused, ToolError
-from web.harness.values.events import ApprovalRequired, ToolCallStart, ToolResult
+from web.harness.values.events import ApprovalRequired, Decision, ToolCallStart, ToolResult
 from web.harness.values.messages import JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
 from web.harness.values.text import sayable
 
@@ -38,7 +39,9 @@ class _Call:
     use: ToolUseBlock
     message_id: str
     refusal: str = ""
+    approval: str = ""
     answer: Answer | None = None
+    granted: bool = False
     edited: bool = False
     task: asyncio.Task[None] | None = None
     progress: Progress | None = None
@@ -110,7 +113,7 @@ class Calls:
         if answer.decision != "deny" and answer.arguments not in (None, use.arguments):
             use = replace(use, arguments=self._checked(use.name, answer.arguments or {}))
         if answer.decision == "allow_chat":
-            self._permissions.grant(use.name)
+            self._permissions.grant(use.name, key)
         self._questions.answer(key, answer)
         call.edited, call.use, call.answer = use is not call.use, use, answer
         if answer.decision == "deny":
@@ -165,12 +168,14 @@ class Calls:
                 call.refusal = f"The tool {use.name} is not allowed here."
                 return refused
             if level is PermissionLevel.ALLOW:
+                granted = self._permissions.granted_by(tool)
+                call.granted, call.approval = granted is not None, granted or ""
                 return ProposedCall(use.id, use.name)
             preview = await self._preview(tool, arguments, call)
         except ToolError as error:
             call.refusal = error.message
             return refused
-        key = self._questions.ask(use).key
+        key = call.approval = self._questions.ask(use).key
         question = ApprovalRequired(
             key, use.id, use.name, use.arguments, call.message_id, preview, tool.hints
         )
@@ -206,6 +211,8 @@ class Calls:
         call.progress = Progress(call.use.id, lambda report: self._emit([report]))
         context = replace(
             self._context_of(call),
+            approval=call.approval,
+            decision=_decision(call),
             progress=call.progress.report,
             ask=partial(self._inputs.ask, call.use.id),
         )
@@ -227,17 +234,19 @@ class Calls:
         self._inputs.close_call(call.use.id)
         if call.progress is not None:
             call.progress.end()
-        content = tuple(TextBlock(sayable(block.text)) for block in output.content)
+        content = tuple(
+            TextBlock(sayable(block.text)) if isinstance(block, TextBlock) else block
+            for block in output.content
+        )
         call.result = ToolResultBlock(call.use.id, content, output.is_error)
         seconds = None if call.started is None else time.monotonic() - call.started
         decision = call.answer.decision if call.answer else None
-        text = call.result.text
         self._emit(
             [
                 ToolResult(
                     call.use.id,
                     call.use.name,
-                    text,
+                    call.result.text,
                     output.is_error,
                     seconds,
                     decision,
@@ -246,7 +255,7 @@ class Calls:
                 )
             ]
         )
-        self.inbox.put_nowait(CallSettled(call.use.id, len(text)))
+        self.inbox.put_nowait(CallSettled(call.use.id, call.result.size))
 
     def _checked(self, name: str, arguments: JsonObject) -> JsonObject:
         try:
@@ -261,6 +270,13 @@ class Calls:
 
     def _context_of(self, call: _Call) -> ToolContext:
         return replace(self._context, call_id=call.use.id)
+
+
+def _decision(call: _Call) -> Decision | Literal[""]:
+    """What a person said that let the call run, '' where nobody was asked."""
+    if call.answer is not None:
+        return call.answer.decision
+    return "allow_chat" if call.granted else ""
 
 
 def _edit(arguments: JsonObject) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -31,15 +32,30 @@ from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import InputAnswer
 from web.harness.values.config import AgentConfig
-from web.harness.values.errors import HarnessError, ProviderError
-from web.harness.values.events import AttemptReset, ErrorReport, RunResult, UsageReport, Waiting
-from web.harness.values.messages import Message, TextBlock
-from web.harness.values.model import ModelRequest, Provider
+from web.harness.values.errors import HarnessError, PicturesRefused, ProviderError
+from web.harness.values.events import (
+    AttemptReset,
+    ErrorReport,
+    Note,
+    RunResult,
+    UsageReport,
+    Waiting,
+)
+from web.harness.values.messages import AttachedBlock, ContentBlock, ImageBlock, Message, TextBlock
+from web.harness.values.model import ModelDone, ModelRequest, Provider
+from web.harness.values.pictures import leave_out
 from web.harness.values.text import sayable
 
 log = logging.getLogger(__name__)
 
 _JITTER = random.SystemRandom()
+
+Prepare = Callable[[], Awaitable[str]]
+"""Awaited before each model call: brings the tools up to date, and returns what the model is told
+after the system prompt; '' for nothing."""
+
+
+WITHOUT_PICTURES = "The model did not take the pictures, so it answers without having seen them."
 
 
 class Run:
@@ -54,6 +70,7 @@ class Run:
         run_id: str,
         text: str,
         *,
+        attachments: Sequence[AttachedBlock] = (),
         config: AgentConfig,
         provider: Provider,
         tools: ToolRegistry,
@@ -61,6 +78,7 @@ class Run:
         calls: Calls,
         conversation: Conversation,
         emit: Emit,
+        prepare: Prepare | None = None,
     ) -> None:
         self.run_id = run_id
         self._config = config
@@ -70,7 +88,9 @@ class Run:
         self._calls = calls
         self._conversation = conversation
         self._emit = emit
-        first = Message(f"{run_id}-0", "user", (TextBlock(text),), conversation.last_id)
+        self._prepare = prepare
+        content: tuple[ContentBlock, ...] = (*attachments, TextBlock(text))
+        first = Message(f"{run_id}-0", "user", content, conversation.last_id)
         conversation.append(first)
         self._state = start_run(run_id, RunLimits.of(config), first.size)
         self._draft: Message | None = None
@@ -78,6 +98,8 @@ class Run:
         self._answer: AnswerBuilder | None = None
         self._model_task: asyncio.Task[Outcome] | None = None
         self._stopping = False
+        self._noted: set[str] = set()
+        self._blind = False
 
     @property
     def state(self) -> RunState:
@@ -151,7 +173,7 @@ class Run:
         return self._draft
 
     async def _call_model(self, action: CallModel, tasks: asyncio.TaskGroup) -> None:
-        self._answer = answer = AnswerBuilder(action.message_id, self._emit)
+        self._answer = answer = AnswerBuilder(action.message_id, self._emit, self._noted)
         self._model_task = tasks.create_task(self._receive(action, answer, tasks))
         await asyncio.wait({self._model_task})
         stopped = self._model_task.cancelled()
@@ -180,7 +202,8 @@ class Run:
         if action.delay > 0:
             await asyncio.sleep(action.delay)
         try:
-            done = await answer.receive(self._provider, self._request())
+            told = await self._prepare() if self._prepare is not None else ""
+            done = await self._ask(answer, self._request(told))
         except ProviderError as error:
             self._error = error
             return ModelFailed(error.code, error.transient, 0, error.retry_after, _JITTER.random())
@@ -201,12 +224,28 @@ class Run:
         size = self._draft.size if self._draft is not None else 0
         return ModelAnswered(size, proposed, done.stop_reason, done.usage, cost)
 
-    def _request(self) -> ModelRequest:
+    async def _ask(self, answer: AnswerBuilder, request: ModelRequest) -> ModelDone:
+        """The model's answer; where it refuses pictures, to the request without any.
+
+        The rest of the run does without them then.
+        """
+        try:
+            return await answer.receive(self._provider, request)
+        except PicturesRefused as error:
+            if self._blind or answer.shown:
+                raise
+            self._blind = True
+            self._emit([Note(WITHOUT_PICTURES, sayable(error.message))])
+        messages = leave_out(request.messages, _refused)
+        return await answer.receive(self._provider, replace(request, messages=messages))
+
+    def _request(self, told: str) -> ModelRequest:
         config = self._config
+        messages = tuple(self._conversation.get_messages())
         return ModelRequest(
             config.model.name,
-            tuple(self._conversation.get_messages()),
-            config.system_prompt,
+            leave_out(messages, _refused) if self._blind else messages,
+            "\n\n".join(part for part in (config.system_prompt, told) if part),
             self._tools.specs(self._permissions),
             config.max_tokens,
             config.temperature,
@@ -252,3 +291,7 @@ class Run:
                     self._apply(outcome)
         if isinstance(action, Finish):
             self._finish(action)
+
+
+def _refused(picture: ImageBlock) -> str:
+    return "this model did not take the pictures of this chat"

@@ -53,6 +53,14 @@ def replacement_preview(path: str, content: str) -> JsonObject:
     return _whole_preview(path, "The file exists and is not text. All of it is replaced.", content)
 
 
+def deletion_preview(path: str, content: str | None) -> JsonObject:
+    """All lines as cut ones; words alone for a file that is no text (None)."""
+    rows = _Rows()
+    rows.add("cut", _lines(content or ""))
+    note = "The file is deleted. It can be brought back."
+    return _preview(path, note if content is not None else f"{note} It is not text.", rows)
+
+
 def _whole_preview(path: str, note: str, content: str) -> JsonObject:
     rows = _Rows()
     rows.add("add", _lines(content))

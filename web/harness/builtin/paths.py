@@ -6,6 +6,7 @@ address, and looks like what it is.
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 
@@ -20,8 +21,13 @@ MAX_DEPTH = 16
 TEMPORARY_PREFIX = ".~harness-"
 """Files under way are called so; no path may be."""
 
+RESERVED_FOLDER = ".harness"
+"""What is kept about a folder's files lies in it, in a folder of this name; no path leads there."""
+
 _DEVICES = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE)
 _JOINERS = "\u200c\u200d"
+_SHORT_RESERVED = re.compile(r"(?:harnes|ha[0-9a-f]{4})~[0-9]+")
+"""The reserved name as FAT shortens it: such a disk finds a folder by either."""
 
 
 def parse_path(text: str) -> tuple[str, ...]:
@@ -58,6 +64,7 @@ def _fault_of_path(text: str) -> str:
     return ""
 
 
+@functools.lru_cache(maxsize=4096)
 def _fault_of_name(name: str) -> str:
     """Why one name of a path is refused, or ''."""
     if not name:
@@ -76,7 +83,33 @@ def _fault_of_name(name: str) -> str:
         return f"'{name}' is the name of a device on Windows"
     if name.casefold().startswith(TEMPORARY_PREFIX):
         return f"names that begin with {TEMPORARY_PREFIX} are reserved"
+    if _is_reserved(name):
+        return f"'{RESERVED_FOLDER}' is reserved for what is kept about the files"
     return ""
+
+
+@functools.lru_cache(maxsize=4096)
+def folded(name: str) -> str:
+    """One spelling for all that some disk takes for the same name.
+
+    Disks of macOS and Windows do not tell case apart, some keep another form of Unicode than they
+    were given, and some pass over joiners and selectors of variants.
+    """
+    plain = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
+    return "".join(character for character in plain if not _is_ignorable(character))
+
+
+def _is_ignorable(character: str) -> bool:
+    selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+    filler = character in "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+    mongolian = "\u180b" <= character <= "\u180f"
+    return selector or filler or mongolian or unicodedata.category(character) == "Cf"
+
+
+def _is_reserved(name: str) -> bool:
+    # Look-alikes are the same name on no disk, but would deceive a person.
+    plain = folded(unicodedata.normalize("NFKC", name))
+    return plain == RESERVED_FOLDER or _SHORT_RESERVED.fullmatch(plain) is not None
 
 
 def _fault_of_character(character: str) -> str:

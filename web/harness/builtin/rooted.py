@@ -14,26 +14,42 @@ import errno
 import os
 import secrets
 import stat
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from web.harness.builtin.paths import MAX_DEPTH, TEMPORARY_PREFIX, parse_path
+from web.harness.builtin.paths import MAX_DEPTH, RESERVED_FOLDER, TEMPORARY_PREFIX, parse_path
 from web.harness.tools.words import shown
 from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound, ToolError
 
 FILE_MODE = 0o644
 FOLDER_MODE = 0o755
+CHUNK_BYTES = 256 * 1024
+
+OPEN_ATTEMPTS = 100
+"""Times a file may be replaced while it is opened before that is an error."""
+
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAKE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class FolderLimits:
-    """What one folder may hold. Sizes are in bytes."""
+class Stamp(NamedTuple):
+    """What of a file's status changes with its content. Times are in nanoseconds since 1970.
 
-    max_file_bytes: int = 1024 * 1024
-    max_files: int = 1000
+    The change time is the system's own: no editor can put it back. But clocks of disks tick some
+    milliseconds apart, so a change right after another may leave the same stamp.
+    """
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 class FileEntry(NamedTuple):
@@ -42,6 +58,7 @@ class FileEntry(NamedTuple):
     path: str
     size: int
     modified: float
+    stamp: Stamp
 
 
 @dataclass(slots=True)
@@ -49,7 +66,8 @@ class Listing:
     """The files of a folder, sorted by path.
 
     `left_out` counts what is there but cannot be reached by a path: links, devices, names that
-    `parse_path` refuses, folders too deep. `more` is True where the listing stopped at its limit.
+    `parse_path` refuses, folders too deep. The reserved folder is no part of it. `more` is True
+    where the listing stopped at its limit.
     """
 
     files: list[FileEntry] = field(default_factory=list)
@@ -57,8 +75,8 @@ class Listing:
     more: bool = False
 
 
-OPEN_ATTEMPTS = 100
-"""Times a file may be replaced while it is opened before that is an error."""
+def accept(status: os.stat_result | None) -> None:
+    """The check of whoever does not mind what is replaced."""
 
 
 class RootedFolder:
@@ -70,137 +88,101 @@ class RootedFolder:
     the disk refuses.
     """
 
-    def __init__(self, root: Path, limits: FolderLimits | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         # rename stands for replace in this set.
-        if not {os.open, os.mkdir, os.stat, os.rename, os.unlink} <= os.supports_dir_fd:
+        if not {os.open, os.mkdir, os.stat, os.rename, os.unlink, os.rmdir} <= os.supports_dir_fd:
             raise ConfigurationError(
                 "This system cannot open files relative to a folder.",
                 hint="File tools need Linux or macOS.",
             )
         self.root = root
-        self.limits = limits or FolderLimits()
-        self._writing = threading.Lock()
 
-    def read(self, path: str) -> bytes:
-        """The whole file."""
+    def read(self, path: str, limit: int) -> bytes:
+        """The whole file, of at most `limit` bytes."""
         with self.open_read(path) as descriptor:
-            limit = self.limits.max_file_bytes
-            chunks: list[bytes] = []
-            size = 0
-            # A file may grow while it is read, so its size is no promise.
-            while size <= limit and (chunk := os.read(descriptor, 1 << 16)):
-                chunks.append(chunk)
-                size += len(chunk)
-            if size > limit:
-                raise self._too_large(path)
-            return b"".join(chunks)
+            data = b"".join(chunks_of(descriptor, limit + 1))
+        if len(data) > limit:
+            raise LimitExceeded(f"{shown(path)} is larger than the limit of {limit:,} bytes.")
+        return data
 
     @contextlib.contextmanager
     def open_read(self, path: str) -> Iterator[int]:
-        """A descriptor for reading, of a plain file that has one name and a size in bounds."""
+        """A descriptor for reading, of a plain file that has one name, of any size."""
         *folders, name = parse_path(path)
-        with self._folder(folders, path, create=False) as parent:
-            descriptor = self._open_plain(parent, name, path)
+        with self.folder(folders, path, create=False) as parent:
+            descriptor = open_plain(parent, name, path)
         try:
-            status = os.fstat(descriptor)
-            _refuse_unless_plain(status, path)
-            if status.st_size > self.limits.max_file_bytes:
-                raise self._too_large(path)
             yield descriptor
         finally:
             os.close(descriptor)
 
-    def write_atomic(self, path: str, content: bytes) -> bool:
-        """Makes or replaces a file in one step; True if it was made.
+    def write_atomic(
+        self,
+        path: str,
+        content: Iterable[bytes],
+        check: Callable[[os.stat_result | None], None] = accept,
+    ) -> os.stat_result:
+        """Makes or replaces a file in one step, and returns the status of the new one.
 
         Readers see the old content or the new one, never a part, also after a crash. Folders on
-        the way are made. The file gets mode 0644.
+        the way are made. The file gets mode 0644. `check` is given the status of what is there,
+        None for nothing, right before it is replaced, and may raise to stop that.
         """
         *folders, name = parse_path(path)
-        if len(content) > self.limits.max_file_bytes:
-            raise self._too_large(path)
-        # One write at a time, or two could pass the limit of files together.
-        with self._writing:
-            before = self.status(path)
-            if before is None and self._count() >= self.limits.max_files:
-                raise LimitExceeded(
-                    f"The folder holds {self.limits.max_files:,} files, which is the limit.",
-                    hint="Write to a file that exists.",
-                )
-            with self._folder(folders, path, create=True) as parent:
-                _replace(parent, name, path, content)
-            return before is None
+        self.status(path)
+        with self.folder(folders, path, create=True) as parent:
+            return _replace(parent, name, path, content, check)
+
+    def delete(self, path: str, check: Callable[[os.stat_result | None], None] = accept) -> None:
+        """Removes a file, and the folders around it that hold nothing any more."""
+        *folders, name = parse_path(path)
+        with self.folder(folders, path, create=False) as parent:
+            check(_plain(parent, name, path))
+            os.unlink(name, dir_fd=parent)
+            os.fsync(parent)
+        while folders:
+            *folders, name = folders
+            with self.folder(folders, path, create=False) as parent:
+                try:
+                    os.rmdir(name, dir_fd=parent)
+                except OSError:
+                    return
 
     def status(self, path: str) -> os.stat_result | None:
         """The file's status, None where there is none; ToolError for what is no plain file."""
         *folders, name = parse_path(path)
         try:
-            with self._folder(folders, path, create=False) as parent:
-                return self._plain(parent, name, path)
+            with self.folder(folders, path, create=False) as parent:
+                return _plain(parent, name, path)
         except NotFound:
             return None
 
-    def walk(self, limit: int | None = None) -> Listing:
-        """The files of the whole folder, at most `limit` (by default the limit of files)."""
+    def walk(self, limit: int) -> Listing:
+        """The files of the whole folder, at most `limit`."""
         listing = Listing()
-        limit = self.limits.max_files if limit is None else limit
-        with contextlib.suppress(NotFound), self._folder([], "", create=False) as root:
+        with contextlib.suppress(NotFound), self.folder([], "", create=False) as root:
             _walk(root, (), listing, limit)
         listing.files.sort()
         return listing
 
-    def _count(self) -> int:
-        return len(self.walk().files)
-
-    def _too_large(self, path: str) -> LimitExceeded:
-        limit = self.limits.max_file_bytes
-        return LimitExceeded(f"{shown(path)} is larger than the limit of {limit:,} bytes.")
-
-    @classmethod
-    def _open_plain(cls, parent: int, name: str, path: str) -> int:
-        """Opens the very file that was looked at: one that takes its place is looked at anew.
-
-        A hard link that is replaced after it was opened has one name left, as a plain file has; but
-        that is not the name by which it was opened.
-        """
-        # Should a pipe have taken the file's place by now, opening it must not wait.
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        for _ in range(OPEN_ATTEMPTS):
-            seen = cls._plain(parent, name, path)
-            try:
-                descriptor = os.open(name, flags, dir_fd=parent)
-            except OSError as error:
-                raise _in_words(error, path) from error
-            status = os.fstat(descriptor)
-            if os.path.samestat(seen, status) and _is_plain(status) and _is_named(descriptor, name):
-                return descriptor
-            os.close(descriptor)
-        raise ToolError(f"The file '{path}' is being replaced all the time. Try again later.")
-
-    @staticmethod
-    def _plain(parent: int, name: str, path: str) -> os.stat_result:
-        """The status of a plain file, before it is opened: opening a device may already act."""
-        try:
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        except OSError as error:
-            raise _in_words(error, path) from error
-        _refuse_unless_plain(status, path)
-        return status
+    def remove_leftovers(self) -> None:
+        """Removes what writes left behind that a crash ended. Nobody may write meanwhile."""
+        with contextlib.suppress(NotFound), self.folder([], "", create=False) as root:
+            _remove_leftovers(root, 1)
 
     @contextlib.contextmanager
-    def _folder(self, names: list[str], path: str, *, create: bool) -> Iterator[int]:
-        """A descriptor of the folder that the names lead to; closed at the end."""
-        if create:
-            self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    def folder(self, names: list[str], path: str, *, create: bool) -> Iterator[int]:
+        """A descriptor of the folder that the names lead to; closed at the end.
+
+        The names are taken as they are; `path` is what errors call the way.
+        """
         descriptor = -1
         try:
-            descriptor = os.open(self.root, flags)
+            if create:
+                self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            descriptor = os.open(self.root, _FOLDER_FLAGS)
             for name in names:
-                if create:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(name, FOLDER_MODE, dir_fd=descriptor)
-                inner = os.open(name, flags, dir_fd=descriptor)
+                inner = open_folder(descriptor, name, create=create)
                 os.close(descriptor)
                 descriptor = inner
         except OSError as error:
@@ -213,43 +195,131 @@ class RootedFolder:
             os.close(descriptor)
 
 
-def _replace(parent: int, name: str, path: str, content: bytes) -> None:
-    """Writes a temporary file beside the target, then gives it the target's name."""
-    temporary = TEMPORARY_PREFIX + secrets.token_hex(8)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o600, dir_fd=parent)
-    try:
+def chunks_of(descriptor: int, limit: int | None = None) -> Iterator[bytes]:
+    """What an open file holds from where it stands, at most `limit` bytes, piece by piece."""
+    left = limit
+    # A file may grow while it is read, so its size is no promise.
+    while left is None or left > 0:
+        chunk = os.read(descriptor, CHUNK_BYTES if left is None else min(CHUNK_BYTES, left))
+        if not chunk:
+            return
+        if left is not None:
+            left -= len(chunk)
+        yield chunk
+
+
+def open_folder(parent: int, name: str, *, create: bool) -> int:
+    """A descriptor of the folder of that name, which is made where it is missing, if so wished."""
+    if create:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, FOLDER_MODE, dir_fd=parent)
+    return os.open(name, _FOLDER_FLAGS, dir_fd=parent)
+
+
+def make_temporary(parent: int) -> tuple[str, int]:
+    """The name and the descriptor of a new file that no path names."""
+    name = TEMPORARY_PREFIX + secrets.token_hex(8)
+    return name, os.open(name, _MAKE_FLAGS, 0o600, dir_fd=parent)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def open_plain(parent: int, name: str, path: str) -> int:
+    """Opens for reading the very file that was looked at: one in its place is looked at anew.
+
+    A hard link that is replaced after it was opened has one name left, as a plain file has; but
+    that is not the name by which it was opened.
+    """
+    for _ in range(OPEN_ATTEMPTS):
+        seen = _plain(parent, name, path)
         try:
-            left = memoryview(content)
-            while left:
-                left = left[os.write(descriptor, left) :]
-            # Set here, since the mode given to open is cut by the umask.
-            os.fchmod(descriptor, FILE_MODE)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            # Should a pipe have taken the file's place by now, opening it does not wait.
+            descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
+        except OSError as error:
+            raise _in_words(error, path) from error
+        status = os.fstat(descriptor)
+        if os.path.samestat(seen, status) and _is_plain(status) and _is_named(descriptor, name):
+            return descriptor
+        os.close(descriptor)
+    raise ToolError(f"The file '{path}' is being replaced all the time. Try again later.")
+
+
+def _plain(parent: int, name: str, path: str) -> os.stat_result:
+    """The status of a plain file, before it is opened: opening a device may already act."""
+    try:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except OSError as error:
+        raise _in_words(error, path) from error
+    _refuse_unless_plain(status, path)
+    return status
+
+
+def _replace(
+    parent: int,
+    name: str,
+    path: str,
+    content: Iterable[bytes],
+    check: Callable[[os.stat_result | None], None],
+) -> os.stat_result:
+    """Writes a temporary file beside the target, then gives it the target's name."""
+    temporary, descriptor = make_temporary(parent)
+    try:
+        for chunk in content:
+            write_all(descriptor, chunk)
+        # Set here, since the mode given to open is cut by the umask.
+        os.fchmod(descriptor, FILE_MODE)
+        os.fsync(descriptor)
+        try:
+            check(_plain(parent, name, path))
+        except NotFound:
+            check(None)
         os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        os.fsync(parent)
+        # Taking the name has changed the file's status.
+        return os.fstat(descriptor)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=parent)
         if isinstance(error, OSError):
             raise _in_words(error, path) from error
         raise
-    os.fsync(parent)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(folder: int, depth: int) -> None:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name == RESERVED_FOLDER and depth == 1:
+                continue
+            with contextlib.suppress(OSError):
+                if entry.name.startswith(TEMPORARY_PREFIX):
+                    os.unlink(entry.name, dir_fd=folder)
+                elif depth < MAX_DEPTH and entry.is_dir(follow_symlinks=False):
+                    inner = open_folder(folder, entry.name, create=False)
+                    try:
+                        _remove_leftovers(inner, depth + 1)
+                    finally:
+                        os.close(inner)
 
 
 def _walk(folder: int, names: tuple[str, ...], listing: Listing, limit: int) -> None:
     """Adds what lies in the open folder, and below it, until the limit is reached."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(TEMPORARY_PREFIX):
+                continue
+            if entry.name == RESERVED_FOLDER and not names:
                 continue
             inner = (*names, entry.name)
             try:
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode) and len(inner) < MAX_DEPTH:
-                    descriptor = os.open(entry.name, flags, dir_fd=folder)
+                    descriptor = open_folder(folder, entry.name, create=False)
                     try:
                         _walk(descriptor, inner, listing, limit)
                     finally:
@@ -257,8 +327,9 @@ def _walk(folder: int, names: tuple[str, ...], listing: Listing, limit: int) -> 
                 elif not _reachable(inner, status):
                     listing.left_out += 1
                 elif len(listing.files) < limit:
+                    stamp = Stamp.of(status)
                     listing.files.append(
-                        FileEntry("/".join(inner), status.st_size, status.st_mtime)
+                        FileEntry("/".join(inner), stamp.size, status.st_mtime, stamp)
                     )
                 else:
                     listing.more = True
@@ -310,7 +381,7 @@ def _in_words(error: OSError, path: str, *, folder: bool = False) -> Exception:
     match error.errno:
         case errno.ENOENT:
             return NotFound(f"There is no file {shown(path)}.")
-        case errno.ELOOP | errno.ENOTDIR if folder:
+        case errno.ELOOP | errno.ENOTDIR | errno.EEXIST if folder:
             return ToolError(f"A folder on the way to {shown(path)} is a link or a file.")
         case errno.ELOOP:
             return ToolError(f"{shown(path)} is a link, and links are not followed.")

@@ -12,19 +12,27 @@ import httpx
 from web.harness.providers.anthropic_fold import MessageFold
 from web.harness.providers.failures import Api
 from web.harness.providers.http import Requests
+from web.harness.providers.payload import Base64
+from web.harness.providers.pictures import PictureLimits, fitted, picture_type
 from web.harness.providers.streams import stream_answer
 from web.harness.values.messages import (
     ContentBlock,
+    ImageBlock,
     Message,
+    ResourceBlock,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
-from web.harness.values.model import ModelChunk, ModelRequest, ToolSpec
+from web.harness.values.model import ModelChunk, ModelRequest, NoteChunk, ToolSpec
 
 VENDOR_HOST = "api.anthropic.com"
 API_VERSION = "2023-06-01"
+
+PICTURE_LIMITS = PictureLimits(max_bytes=5 * 1024 * 1024 * 3 // 4, max_side=8_000)
+"""5 MB is of the base64 (`image exceeds 5 MB maximum: ... bytes > 5242880 bytes`); the vendor's own
+address takes 10 MB by now, its models elsewhere do not. Source: its page "Vision"."""
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -46,7 +54,10 @@ class AnthropicProvider:
         self._requests = Requests(api, base_url.copy_with(path=path), headers, tls)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[list[ModelChunk], None]:
-        document = _document(request)
+        fit = fitted(request, PICTURE_LIMITS)
+        if fit.left_out:
+            yield [NoteChunk(words) for words in fit.left_out]
+        document = _document(fit.request)
         fold = MessageFold(self._api, request.model)
         async for chunks in stream_answer(self._requests, request, document, fold):
             yield chunks
@@ -76,7 +87,7 @@ def _wire_messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     wire: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
-        content = [item for block in message.content if (item := _wire_block(block)) is not None]
+        content = _wire_content(message)
         if not content:
             continue
         if wire and wire[-1]["role"] == role:
@@ -84,6 +95,18 @@ def _wire_messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
         else:
             wire.append({"role": role, "content": content})
     return wire
+
+
+def _wire_content(message: Message) -> list[dict[str, Any]]:
+    content: list[dict[str, Any]] = []
+    for block in message.content:
+        if isinstance(block, ImageBlock) and block.name and not block.left_out:
+            # So that the person's words can speak of it.
+            content.append({"type": "text", "text": block.line})
+        item = _wire_block(block)
+        if item is not None:
+            content.append(item)
+    return content
 
 
 def _wire_block(block: ContentBlock) -> dict[str, Any] | None:
@@ -110,11 +133,22 @@ def _wire_block(block: ContentBlock) -> dict[str, Any] | None:
             }
         case ToolResultBlock():
             return _wire_result(block)
+        case ResourceBlock():
+            return {"type": "text", "text": block.framed}
+        case ImageBlock():
+            return _wire_picture(block)
+
+
+def _wire_picture(picture: ImageBlock) -> dict[str, Any]:
+    if picture.left_out:
+        return {"type": "text", "text": picture.line}
+    source = {"type": "base64", "media_type": picture_type(picture), "data": Base64(picture.data)}
+    return {"type": "image", "source": source}
 
 
 def _wire_result(block: ToolResultBlock) -> dict[str, Any]:
     wire: dict[str, Any] = {"type": "tool_result", "tool_use_id": _wire_id(block.call_id)}
-    content = [{"type": "text", "text": part.text} for part in block.content if part.text.strip()]
+    content = [item for part in block.content if (item := _wire_block(part)) is not None]
     if content:
         wire["content"] = content
     if block.is_error:

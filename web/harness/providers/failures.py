@@ -15,7 +15,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from web.harness.values.errors import ProviderError
+from web.harness.values.errors import PicturesRefused, ProviderError
 
 MAX_WORDS = 500
 """Characters of a provider's own message that an error repeats."""
@@ -36,6 +36,14 @@ _UNKNOWN_MODEL_WORDS = re.compile(
     r"|model\b.{0,120}\b(?:does not exist|not found|is not (?:supported|available|a valid))",
     re.I | re.S,
 )
+# What servers say whose model takes no pictures, or not these. Some only know texts as content;
+# some want an assistant's words after a tool's, where this API has pictures of the tool.
+_PICTURE_WORDS = re.compile(
+    r"\bimages?\b|image_url|\bpictures?\b|\bvision\b|multi-?modal"
+    r"|(?:must|should) be a (?:valid )?string|'user' after role 'tool'",
+    re.I,
+)
+_OF_THE_ACCOUNT = frozenset({401, 402, 403, 429})
 _PERMANENT_TYPES = frozenset(
     {"invalid_request_error", "not_found_error", "permission_error", "billing_error"}
 )
@@ -87,13 +95,20 @@ def refusal(
     *,
     status: int | None = None,
     headers: Mapping[str, str] | None = None,
+    pictures: bool = False,
 ) -> ProviderError:
     """The error for an answer with an error status, or (status None) for one in mid-stream.
 
     `body` is the decoded JSON of the answer, or its text. A status that a mid-stream error carries
-    in its code is used as one.
+    in its code is used as one. With `pictures` in the request it may be PicturesRefused.
     """
     said = _said(body)
+    if pictures and _blames_pictures(said, status):
+        return PicturesRefused(
+            f"{api.host} did not take the pictures of this request"
+            f"{_status(status)}{_quoted(api.clean(said.message))}",
+            hint="Choose a model that takes pictures, or send the message without them.",
+        )
     if status is None and said.code.isdecimal():
         status = int(said.code)
     retry_after = parse_retry_after(headers or {}, now=time.time())
@@ -121,6 +136,13 @@ def refusal(
         code="provider_overloaded",
         transient=True,
         retry_after=retry_after,
+    )
+
+
+def _blames_pictures(said: _Said, status: int | None) -> bool:
+    """Whether a request may go through without its pictures."""
+    return status == 413 or (
+        status not in _OF_THE_ACCOUNT and _PICTURE_WORDS.search(said.all) is not None
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 import urllib.request
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -23,6 +22,7 @@ from web.harness.providers.failures import (
     refusal,
     transport_error,
 )
+from web.harness.providers.payload import Payload
 from web.harness.values.errors import ProviderError
 
 CONNECT_SECONDS = 15.0
@@ -147,6 +147,7 @@ class Requests:
     ) -> AsyncIterator[Answer]:
         """Sends `document` as JSON; gives the answer once its headers are there.
 
+        Texts of the document may be `Base64`; an error status may then be PicturesRefused.
         Raises ProviderError where there is no answer or it has an error status. Leaving the
         context closes the connection at once, also in mid-answer.
         """
@@ -155,10 +156,11 @@ class Requests:
         transport = await self._transport()
         self._transports.add(transport)
         response: httpx.Response | None = None
+        payload = Payload(document)
         try:
             try:
                 response = await transport.handle_async_request(
-                    self._request(document, stall_seconds)
+                    self._request(payload, stall_seconds)
                 )
             except NETWORK_ERRORS as error:
                 # Not chained: the words of the cause may repeat what the server echoed, unredacted.
@@ -166,7 +168,14 @@ class Requests:
             answer = Answer(response, self)
             if not response.is_success:
                 text = await answer.error_text()
-                raise refusal(self.api, model, text, status=answer.status, headers=answer.headers)
+                raise refusal(
+                    self.api,
+                    model,
+                    text,
+                    status=answer.status,
+                    headers=answer.headers,
+                    pictures=payload.has_data,
+                )
             yield answer
         finally:
             self._transports.discard(transport)
@@ -185,15 +194,13 @@ class Requests:
         """The error for a connection that failed, or that `aclose` took away."""
         return closed(self.api) if self._closed else transport_error(self.api, error, seconds)
 
-    def _request(self, document: dict[str, Any], stall_seconds: float) -> httpx.Request:
-        # Text from tools may hold half a surrogate pair, which no encoder takes as it is.
-        content = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    def _request(self, payload: Payload, stall_seconds: float) -> httpx.Request:
         timeout = httpx.Timeout(stall_seconds, connect=CONNECT_SECONDS)
         return httpx.Request(
             "POST",
             self._url,
-            content=content.encode("utf-8", "replace"),
-            headers=self._headers,
+            content=payload.chunks(),
+            headers={**self._headers, "content-length": str(payload.length)},
             extensions={"timeout": timeout.as_dict()},
         )
 

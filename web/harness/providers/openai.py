@@ -12,11 +12,16 @@ import httpx
 from web.harness.providers.failures import Api
 from web.harness.providers.http import Requests
 from web.harness.providers.openai_fold import ChatCompletionFold
+from web.harness.providers.payload import Base64
+from web.harness.providers.pictures import PictureLimits, fitted, picture_type
 from web.harness.providers.streams import stream_answer
-from web.harness.values.messages import Message, ToolResultBlock, ToolUseBlock
-from web.harness.values.model import ModelChunk, ModelRequest, ToolSpec
+from web.harness.values.messages import ImageBlock, Message, ToolResultBlock, ToolUseBlock
+from web.harness.values.model import ModelChunk, ModelRequest, NoteChunk, ToolSpec
 
 VENDOR_HOST = "api.openai.com"
+
+PICTURE_LIMITS = PictureLimits(max_bytes=20 * 1024 * 1024)
+"""The vendor's long-standing limit of one picture; it makes large ones smaller by itself."""
 
 
 class OpenAIProvider:
@@ -37,7 +42,10 @@ class OpenAIProvider:
         self._limit_name = "max_completion_tokens" if vendor else "max_tokens"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[list[ModelChunk], None]:
-        document = self.document(request)
+        fit = fitted(request, PICTURE_LIMITS)
+        if fit.left_out:
+            yield [NoteChunk(words) for words in fit.left_out]
+        document = self.document(fit.request)
         fold = ChatCompletionFold(self._api, request.model)
         async for chunks in stream_answer(self._requests, request, document, fold):
             yield chunks
@@ -50,8 +58,10 @@ class OpenAIProvider:
         messages: list[dict[str, Any]] = []
         if request.system_prompt:
             messages.append({"role": "system", "content": request.system_prompt})
+        names: dict[str, str] = {}
         for message in request.messages:
-            messages.extend(_wire_messages(message))
+            names.update((call.id, call.name) for call in message.tool_uses)
+            messages.extend(_wire_messages(message, names))
         document: dict[str, Any] = {
             "model": request.model,
             "messages": messages,
@@ -66,17 +76,63 @@ class OpenAIProvider:
         return document
 
 
-def _wire_messages(message: Message) -> list[dict[str, Any]]:
-    """A message in the API's form; each tool result is a message of its own there."""
+def _wire_messages(message: Message, names: dict[str, str]) -> list[dict[str, Any]]:
+    """A message in the API's form; each tool result is a message of its own there.
+
+    `names` are those of the tools by call id.
+    """
     if message.role == "tool":
-        return [
-            _wire_result(block) for block in message.content if isinstance(block, ToolResultBlock)
-        ]
-    wire: dict[str, Any] = {"role": message.role, "content": message.text}
+        results = [block for block in message.content if isinstance(block, ToolResultBlock)]
+        return [*map(_wire_result, results), *_pictures_of_results(results, names)]
+    wire: dict[str, Any] = {"role": message.role, "content": _wire_content(message)}
     if message.tool_uses:
         wire["content"] = message.text or None
         wire["tool_calls"] = [_wire_call(call) for call in message.tool_uses]
     return [wire]
+
+
+def _wire_content(message: Message) -> str | list[dict[str, Any]]:
+    """One text, or where there are pictures a list of parts: what is attached, then the message."""
+    parts: list[dict[str, Any]] = []
+    texts = [block.framed for block in message.attachments]
+    for picture in message.pictures:
+        # So that the person's words can speak of it.
+        if picture.left_out or picture.name:
+            texts.append(picture.line)
+        if not picture.left_out:
+            parts += [*_wire_text(texts), _wire_picture(picture)]
+            texts = []
+    texts.append(message.text)
+    # Many servers of this API take no list of texts here.
+    return [*parts, *_wire_text(texts)] if parts else "\n\n".join(texts)
+
+
+def _wire_text(texts: list[str]) -> list[dict[str, Any]]:
+    text = "\n\n".join(texts)
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _wire_picture(picture: ImageBlock) -> dict[str, Any]:
+    address = Base64(picture.data, f"data:{picture_type(picture)};base64,")
+    return {"type": "image_url", "image_url": {"url": address}}
+
+
+def _pictures_of_results(
+    results: list[ToolResultBlock], names: dict[str, str]
+) -> list[dict[str, Any]]:
+    """The pictures of a round of results in one message after it.
+
+    The API takes them in a user's message only, and wants all results of a round in a row. So the
+    message says which call each is of, and that it is not the person who speaks.
+    """
+    parts: list[dict[str, Any]] = []
+    for result in results:
+        pictures = [picture for picture in result.pictures if not picture.left_out]
+        if pictures:
+            name = names.get(result.call_id, "a tool")
+            words = f"[From the result of {name} (call {result.call_id}), not from the person:]"
+            parts += [*_wire_text([words]), *map(_wire_picture, pictures)]
+    return [{"role": "user", "content": parts}] if parts else []
 
 
 def _wire_call(call: ToolUseBlock) -> dict[str, Any]:
@@ -92,7 +148,10 @@ def _wire_call(call: ToolUseBlock) -> dict[str, Any]:
 
 
 def _wire_result(block: ToolResultBlock) -> dict[str, Any]:
-    text = block.text
+    lines = [picture.line for picture in block.pictures if picture.left_out]
+    text = "\n".join([*([block.text] if block.text else []), *lines])
+    if not text and block.pictures:
+        text = "[The result is in the next message.]"
     if block.is_error and not text.lower().startswith("error"):
         # The API has no field for a failed call.
         text = f"Error: {text}"

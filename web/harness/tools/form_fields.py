@@ -19,6 +19,8 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s.][^@\s]*")
 _SLOW_PATTERN = re.compile(r"\d{3,}[,}]|\)\s*\{|\\[pP].*\{")
 """Groups that are counted, high counts, counted classes of all languages: long to compile."""
 
+MAX_TOLD_CHARS = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -95,7 +97,9 @@ class Field:
                 words.append("In UTC.")
             if self.format == "uri":
                 words.append("A whole address, such as https://example.org.")
-            words.append(_range(self.low, self.high, "character"))
+            # A limit that nobody types up to is told of when it is passed.
+            high = self.high if (self.high or 0) <= MAX_TOLD_CHARS else None
+            words.append(_range(self.low, high, "character"))
             if self.pattern:
                 words.append(f"It has to match the pattern {self.pattern}")
         elif self.kind == "choices":

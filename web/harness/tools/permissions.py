@@ -25,19 +25,30 @@ class Permissions:
         self._overrides = {
             name: parse_level(name, level) for name, level in (overrides or {}).items()
         }
-        self._grants = set(grants)
+        self._grants = dict.fromkeys(grants, "")
 
     @property
     def grants(self) -> list[str]:
         return sorted(self._grants)
 
-    def grant(self, name: str) -> None:
-        """Lets the tool run without a question from now on, unless it is denied."""
-        self._grants.add(name)
+    def grant(self, name: str, approval: str = "") -> None:
+        """Lets the tool run without a question from now on, unless it is denied.
+
+        `approval` is the key of the question that was answered so.
+        """
+        self._grants[name] = approval
+
+    def granted_by(self, tool: Tool) -> str | None:
+        """The key of the question whose answer lets the tool run; None where no grant does.
+
+        It is '' for a grant that was brought back: which question it was is not kept.
+        """
+        level = self._overrides.get(tool.name, tool.permission)
+        return self._grants.get(tool.name) if level is PermissionLevel.ASK else None
 
     def revoke(self, name: str) -> None:
         """Takes a grant back; one that was never made is fine."""
-        self._grants.discard(name)
+        self._grants.pop(name, None)
 
     def level(self, tool: Tool) -> PermissionLevel:
         level = self._overrides.get(tool.name, tool.permission)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from web.harness.values.events import InputAction, ResultPart
-from web.harness.values.messages import JsonObject, TextBlock
+from web.harness.values.events import Decision, InputAction, ResultPart
+from web.harness.values.messages import JsonObject, ResultContent, TextBlock
 
 ReplayPolicy = Literal["safe", "idempotent", "manual"]
 """May a call of unknown outcome be repeated: freely, with the same key, or as a person says."""
@@ -53,7 +53,9 @@ class ToolContext:
     `call_id` is unique within the conversation and stays the same when an idempotent call is
     repeated. `state` is the application's own, shared by all calls of one agent. `progress` may be
     called as often as one likes, from any thread. Several requests of `ask` may be open at once;
-    the call's time limit stands still meanwhile, and an open one ends with the call.
+    the call's time limit stands still meanwhile, and an open one ends with the call. `approval` is
+    the key of the question that let the call run, also where it was put for an earlier call and
+    answered for the whole chat, and `decision` that answer; both are '' where nobody was asked.
     """
 
     call_id: str
@@ -62,18 +64,20 @@ class ToolContext:
     state: dict[str, Any] = field(default_factory=dict)
     progress: ReportProgress = tell_nobody
     ask: Ask = nobody_answers
+    approval: str = ""
+    decision: Decision | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a call gave: content for the model, and whether it failed.
+    """What a call gave: content (text and pictures) for the model, and whether it failed.
 
     `parts` is the same for a person, in order, where text alone would not show it well: pictures,
     sound, links. Empty where the content says all. Binary data is not in them but kept by a
     `KeepBlob`.
     """
 
-    content: tuple[TextBlock, ...]
+    content: tuple[ResultContent, ...]
     is_error: bool = False
     parts: tuple[ResultPart, ...] = ()
 
@@ -83,7 +87,8 @@ class ToolOutput:
 
     @property
     def text(self) -> str:
-        return "\n".join(block.text for block in self.content)
+        """The text of all text blocks, joined by newlines."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
 
 
 @dataclass(frozen=True, slots=True)

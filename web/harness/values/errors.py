@@ -81,6 +81,12 @@ class ToolError(HarnessError):
     code = "tool_error"
 
 
+class SkillRefused(HarnessError):
+    """A skill, or a file of it, is not as it must be; the message says why in one line."""
+
+    code = "skill_refused"
+
+
 class ProviderError(HarnessError):
     """A model could not be reached or refused.
 
@@ -105,3 +111,9 @@ class ProviderError(HarnessError):
         self.transient = transient
         self.retry_after = retry_after
         self.context_limit = context_limit
+
+
+class PicturesRefused(ProviderError):
+    """A model or its server does not take the pictures of a request; without them it may work."""
+
+    code = "provider_pictures_refused"

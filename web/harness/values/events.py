@@ -207,6 +207,15 @@ class ContextCondensed:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """A remark of the harness for the person, such as what a model was not sent, and why."""
+
+    type: ClassVar[str] = "note"
+    text: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """Nothing happens for about `seconds`, and why."""
 
@@ -266,6 +275,7 @@ EventBody = (
     | RecoveryRequired
     | AttemptReset
     | ContextCondensed
+    | Note
     | Waiting
     | UsageReport
     | ErrorReport

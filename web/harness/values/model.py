@@ -77,7 +77,14 @@ class ModelDone:
     tool_uses: tuple[ToolUseBlock, ...] = ()
 
 
-ModelChunk = TextChunk | ThinkingChunk | ToolUseChunk | ModelDone
+@dataclass(frozen=True, slots=True)
+class NoteChunk:
+    """A remark for the person, not of the model: what of the request it was not sent, and why."""
+
+    text: str
+
+
+ModelChunk = TextChunk | ThinkingChunk | ToolUseChunk | NoteChunk | ModelDone
 
 
 class Provider(Protocol):
@@ -87,7 +94,9 @@ class Provider(Protocol):
     `ModelDone`. Any failure, before or in mid-stream, raises ProviderError (transient or not); an
     ended stream without its closing event, malformed data and a silence of
     `request.stall_seconds` are transient failures. Closing the generator ends the connection at
-    once. A provider never repeats a request by itself and never writes a key into an error.
+    once. A provider never repeats a request by itself and never writes a key into an error. What of
+    the pictures its API would refuse is named in their place, and told by a `NoteChunk`; a refusal
+    that is about pictures raises PicturesRefused.
     """
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[list[ModelChunk], None]:

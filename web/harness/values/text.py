@@ -23,6 +23,15 @@ def sayable(text: str) -> str:
     return text
 
 
+def amount(size: int) -> str:
+    """A number of bytes as a person says it: `940 bytes`, `34 KB`, `1.2 MB` (of thousands)."""
+    if size < 1000:
+        return f"{size} bytes"
+    if size < 999_500:
+        return f"{size / 1000:.0f} KB"
+    return f"{size / 1_000_000:.1f} MB"
+
+
 def sayable_json(value: Any, depth: int = MAX_DEPTH) -> Any:
     """The JSON value with all its texts sayable. Raises ValueError where it is nested deeper."""
     if isinstance(value, str):

@@ -11,12 +11,14 @@ from web.harness.providers.demo.arguments import (
     properties_of,
     raw_arguments,
     required_of,
+    typed_value,
     with_defaults,
 )
 from web.harness.values.messages import JsonObject
 from web.harness.values.model import ToolSpec
 
 _WORD = re.compile(r"[a-z0-9]+")
+_SKILL = r"[\"'`]?(?P<{}>[a-z0-9]+(?:-[a-z0-9]+)*)[\"'`]?"
 _FILE = r"[\"'`]?(?P<path>[\w./-]+\.\w+)[\"'`]?"
 _NO_CONTENT = re.compile(
     r"(?:a|an|and|are|at|be|by|can|could|do|does|for|from|get|give|has|have|i|in|is|it|its|me|my|of"
@@ -46,6 +48,27 @@ _PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         r"\b(?:list|show|which|what)\b.*\bfiles\b(?!\s*\.)",
         ("list_files", "list_directory", "list_dir", "ls"),
+    ),
+    (
+        r"\brun\s+(?:the\s+)?(?:script\s+)?[\"'`]?(?P<path>[\w./-]+\.(?:py|sh))[\"'`]?\s+"
+        rf"(?:of|from|in)\s+(?:the\s+)?(?:skill\s+)?{_SKILL.format('skill')}(?:\s+skill)?"
+        r"(?:\s+(?:on|with|for)\s+(?P<arguments>\S.*?))?[\s?.!]*$",
+        ("run_skill_script",),
+    ),
+    (
+        rf"\b(?:read|open|show(?: me)?)\s+(?:the\s+)?(?:file\s+)?{_FILE}\s+"
+        rf"(?:of|from|in)\s+(?:the\s+)?skill\s+{_SKILL.format('skill')}",
+        ("read_skill_file",),
+    ),
+    (
+        r"\b(?:use|load|open|try|apply|follow)\s+(?:the\s+|my\s+)?skill\s+(?:called\s+|named\s+)?"
+        + _SKILL.format("name"),
+        ("use_skill",),
+    ),
+    (
+        r"\b(?:use|load|open|try|apply|follow)\s+(?:the\s+|my\s+)?"
+        rf"{_SKILL.format('name')}\s+skill\b",
+        ("use_skill",),
     ),
     (rf"^(?:please\s+)?(?:read|open|show|show me|cat)\s+(?:the file\s+)?{_FILE}", ("read_file",)),
 )
@@ -79,7 +102,9 @@ def _by_phrase(tools: tuple[ToolSpec, ...], words: str) -> tuple[ToolSpec, str] 
         if match is not None and tool is not None:
             known = properties_of(tool)
             given: JsonObject = {
-                name: value.strip() for name, value in match.groupdict().items() if name in known
+                name: typed_value(value.strip(), known[name])
+                for name, value in match.groupdict().items()
+                if name in known and value is not None
             }
             if not given and match.groupdict():
                 # Another tool of that name: its first parameter takes the words.

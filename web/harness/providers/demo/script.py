@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from web.harness.providers.demo import texts
 from web.harness.providers.demo.arguments import PLACEHOLDER, raw_arguments
 from web.harness.providers.demo.matching import in_words, named
-from web.harness.values.messages import Message, ToolResultBlock, ToolUseBlock
+from web.harness.values.messages import (
+    ImageBlock,
+    Message,
+    ResourceBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from web.harness.values.model import ModelRequest, StopReason, ToolSpec
 
 MAX_WORDS = 200_000
@@ -51,7 +57,13 @@ class _Turn:
     """The last message of the person, and what its calls have brought so far."""
 
     prompt: str
+    attachments: tuple[ResourceBlock, ...] = ()
+    pictures: tuple[ImageBlock, ...] = ()
     rounds: list[list[tuple[ToolUseBlock, ToolResultBlock]]] = field(default_factory=list)
+
+    @property
+    def came_with_more(self) -> bool:
+        return bool(self.attachments or self.pictures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +84,7 @@ def script_for(request: ModelRequest) -> Script:
     if match := _THINK.match(prompt):
         thinking = texts.thinking(prompt)
         prompt = prompt[match.end() :].strip()
-    if not turn.rounds:
+    if not turn.rounds and (prompt or not turn.came_with_more):
         direct = _direct(prompt, request.tools)
         if direct is not None:
             return _thought(direct, thinking)
@@ -85,6 +97,8 @@ def script_for(request: ModelRequest) -> Script:
         script = Script(text=texts.results(turn.rounds, left=len(steps) - done))
     elif unclear := _unclear(prompt, request.tools):
         script = Script(text=texts.not_understood(unclear, request.tools))
+    elif turn.came_with_more:
+        script = Script(text=texts.attached(turn.attachments, turn.pictures))
     elif thinking:
         script = Script(text=texts.after_thinking(prompt))
     else:
@@ -210,7 +224,7 @@ def _turn(messages: tuple[Message, ...]) -> _Turn:
     start = max((i for i, message in enumerate(messages) if message.role == "user"), default=None)
     if start is None:
         return _Turn("")
-    turn = _Turn(messages[start].text)
+    turn = _Turn(messages[start].text, messages[start].attachments, messages[start].pictures)
     calls: dict[str, ToolUseBlock] = {}
     for message in messages[start + 1 :]:
         calls.update((call.id, call) for call in message.tool_uses)

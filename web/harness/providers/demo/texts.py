@@ -7,8 +7,9 @@ import re
 import textwrap
 
 from web.harness.providers.demo.matching import example_call
-from web.harness.values.messages import ToolResultBlock, ToolUseBlock
+from web.harness.values.messages import ImageBlock, ResourceBlock, ToolResultBlock, ToolUseBlock
 from web.harness.values.model import ToolSpec
+from web.harness.values.text import amount
 
 NOTICE = "*Scripted demo model, no AI.*\n\n"
 REFUSAL = NOTICE + "I decline this request, so that you can see what a refusal looks like."
@@ -17,6 +18,8 @@ NO_WORDS = NOTICE + "An answer of 0 words has nothing to show. Ask for more, as 
 
 MAX_RESULT = 4000
 """Characters of a result that an answer repeats."""
+MAX_ATTACHED = 600
+"""The same of an attachment."""
 
 SHOWCASE = """\
 # Heading one
@@ -130,6 +133,12 @@ def _figure(section: int) -> str:
     return _FIGURES[(section - 1) % len(_FIGURES)]
 
 
+_SKILL_HELP = (
+    "| `use the skill csv-summary` | loads the instructions of a skill |\n"
+    "| `run scripts/summary.py of csv-summary on data.csv` | asks, then runs a skill's script |\n"
+)
+
+
 def help_text(tools: tuple[ToolSpec, ...], asked: str) -> str:
     """What can be tried, with the tools of this chat."""
     opening = "**I am a scripted demo model, no AI:** I follow a few rules and call tools.\n\n"
@@ -143,7 +152,8 @@ def help_text(tools: tuple[ToolSpec, ...], asked: str) -> str:
         "| `think about lunch` | thinking, then an answer |\n"
         "| `fail once` | the answer breaks off and is tried again |\n"
         "| `fail` | an error |\n"
-        "| `refuse` or `empty` | a refusal, or an answer without a word |\n\n"
+        "| `refuse` or `empty` | a refusal, or an answer without a word |\n"
+        f"{_SKILL_HELP if any(tool.name == 'use_skill' for tool in tools) else ''}\n"
         f"{_tool_list(tools)}"
     )
 
@@ -197,6 +207,11 @@ def results(rounds: list[list[tuple[ToolUseBlock, ToolResultBlock]]], *, left: i
 
 
 def _result(call: ToolUseBlock, result: ToolResultBlock) -> str:
+    words = _result_text(call, result)
+    return "\n\n".join([words, *(f"I saw {_seen(each)}" for each in result.pictures)])
+
+
+def _result_text(call: ToolUseBlock, result: ToolResultBlock) -> str:
     text = result.text.strip()
     if len(text) > MAX_RESULT:
         text = text[:MAX_RESULT].rstrip() + "\n… (shortened)"
@@ -215,6 +230,29 @@ def _fenced(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}"
+
+
+def _seen(picture: ImageBlock) -> str:
+    """A picture as the demo model can tell: not what it shows."""
+    name = f" {_quoted(picture.name)}" if picture.name else ""
+    if picture.left_out:
+        return f"no picture{name}: {picture.left_out}."
+    pixels = f"{picture.width:,} x {picture.height:,} pixels" if picture.width else "a size I lack"
+    kind = picture.media_type.removeprefix("image/").upper()
+    return f"the picture{name}: {kind}, {amount(len(picture.data))}, {pixels}."
+
+
+def attached(attachments: tuple[ResourceBlock, ...], pictures: tuple[ImageBlock, ...] = ()) -> str:
+    """What came with a message that asks for no tool."""
+    parts = [f"I saw {_seen(picture)}" for picture in pictures]
+    for block in attachments:
+        place = f", from {_quoted(block.source)}" if block.source else ""
+        parts.append(
+            f"{_quoted(block.name or block.uri)}{place}, has {len(block.text):,} characters and "
+            f"begins:\n\n{_fenced(block.text[:MAX_ATTACHED].strip())}"
+        )
+    count = "one attachment" if len(parts) == 1 else f"{len(parts)} attachments"
+    return f"{NOTICE}I was given {count} with this message.\n\n" + "\n\n".join(parts) + "\n"
 
 
 def thinking(prompt: str) -> str:

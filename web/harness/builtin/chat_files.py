@@ -1,0 +1,263 @@
+"""`ChatFiles`: the files of one chat, for tools, pages and uploads alike."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from web.harness.builtin.file_limits import FileLimits
+from web.harness.builtin.file_store import FileStore
+from web.harness.builtin.objects import checked_chunks
+from web.harness.builtin.paths import parse_path
+from web.harness.builtin.texts import MAX_TEXT_BYTES, replaced, text_of
+from web.harness.builtin.versions import FileInfo, Origin, Version
+from web.harness.tools.threads import run_in_thread
+from web.harness.tools.words import shown
+from web.harness.values.errors import ToolError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All files of a chat, sorted by path.
+
+    `left_out` counts what lies in the folder but cannot be used: links, devices, names that no
+    path may hold. `more` tells that there are more files than the limit.
+    """
+
+    files: tuple[FileInfo, ...]
+    left_out: int
+    more: bool
+
+
+class OpenFile:
+    """A file or a version, open: it stays what it is when another takes its place.
+
+    `size` is in bytes, `changed_at` in seconds since 1970, `media_type` by its content.
+    """
+
+    def __init__(
+        self, descriptor: int, size: int, changed_at: float, sha256: str, media_type: str
+    ) -> None:
+        self.size = size
+        self.changed_at = changed_at
+        self.sha256 = sha256
+        self.media_type = media_type
+        self._descriptor = descriptor
+
+    async def read(self, start: int, size: int) -> bytes:
+        """At most `size` bytes from `start` on; fewer only at the end of the file."""
+        return await on_disk(lambda: self.read_now(start, size))
+
+    def read_now(self, start: int, size: int) -> bytes:
+        """The same, blocking."""
+        data = b""
+        while len(data) < size:
+            piece = os.pread(self._descriptor, size - len(data), start + len(data))
+            if not piece:
+                break
+            data = data + piece if data else piece
+        return data
+
+    @property
+    def descriptor(self) -> int:
+        """For reading by position, until the file is closed."""
+        return self._descriptor
+
+
+class ChatFiles:
+    """The files of one chat, below one folder, with all their versions.
+
+    The folder is made by the first write. Beside the files it holds `.harness/`, which belongs to
+    this class alone. Several objects, and several processes, may work on one folder: changes take
+    turns by a lock file. All that blocks runs in threads, and a change that was begun is finished,
+    also when its caller is cancelled.
+
+    Methods raise ToolError for a path that is refused and for what cannot be done (code
+    `file_exists` or `file_changed` where that is why), NotFound for what is not there,
+    LimitExceeded, with the limit, for what is too much.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        limits: FileLimits | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`now` gives seconds since 1970."""
+        self.folder = folder
+        self.limits = limits or FileLimits()
+        self._store = FileStore(folder, self.limits, now)
+        self._watchers: dict[object, Callable[[], None]] = {}
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Has `changed` called after each change that is made through this object.
+
+        It is called in the event loop. Returns what ends it.
+        """
+        key = object()
+        self._watchers[key] = changed
+
+        def stop() -> None:
+            self._watchers.pop(key, None)
+
+        return stop
+
+    async def list(self) -> tuple[FileInfo, ...]:
+        """All files, sorted by path."""
+        return (await self.survey()).files
+
+    async def survey(self) -> Survey:
+        """All files, and whether there is more than can be listed."""
+        listing, files = await on_disk(self._store.list)
+        return Survey(files, listing.left_out, listing.more)
+
+    async def read(self, path: str) -> bytes:
+        """The whole file. LimitExceeded where it is larger than a file may be: open it then."""
+        return await on_disk(lambda: self._store.rooted.read(path, self.limits.max_file_bytes))
+
+    @contextlib.asynccontextmanager
+    async def open(self, path: str) -> AsyncIterator[OpenFile]:
+        """A file of any size, to be read piece by piece."""
+        with contextlib.ExitStack() as stack:
+            opening = self._store.rooted.open_read(path)
+            descriptor = await on_disk(lambda: stack.enter_context(opening))
+            info = await on_disk(lambda: self._store.info(path, descriptor))
+            yield OpenFile(descriptor, info.size, info.changed_at, info.sha256, info.media_type)
+
+    def open_now(self, path: str) -> contextlib.AbstractContextManager[int]:
+        """A descriptor of a file, for work that blocks: for use in a thread."""
+        return self._store.rooted.open_read(path)
+
+    async def write(
+        self, path: str, data: bytes, origin: Origin, *, replace: bool, seen: str | None = None
+    ) -> Version:
+        """Makes a file, or with `replace` puts another in its place, in one step.
+
+        Returns the version that the file is in now: the one that was there, if it held this very
+        content already. `seen` is the digest of what somebody was shown before they agreed ('' for
+        no file): if the file is another by now, nothing is done.
+        """
+
+        def work() -> Version:
+            incoming = self._store.incoming()
+            try:
+                incoming.add(data)
+                return self._store.put(path, incoming, origin, replace=replace, seen=seen)
+            finally:
+                incoming.close()
+
+        parse_path(path)
+        return await self._changed(work)
+
+    async def write_stream(
+        self, path: str, chunks: AsyncIterable[bytes], origin: Origin, *, replace: bool
+    ) -> Version:
+        """As `write`, of content that comes piece by piece and is never held whole in memory."""
+        parse_path(path)
+        incoming = await on_disk(self._store.incoming)
+        try:
+            async for chunk in chunks:
+                await on_disk(partial(incoming.add, chunk))
+            return await self._changed(
+                lambda: self._store.put(path, incoming, origin, replace=replace, seen=None)
+            )
+        finally:
+            await on_disk(incoming.close)
+
+    async def edit(
+        self,
+        path: str,
+        old: str,
+        new: str,
+        origin: Origin,
+        *,
+        every: bool = False,
+        seen: str | None = None,
+    ) -> Version:
+        """Replaces `old` by `new` in a text file: it must be there, and once unless `every`."""
+
+        def edited(data: bytes) -> bytes:
+            text = text_of(data)
+            if text is None:
+                raise ToolError(f"{shown(path)} is not text in UTF-8.")
+            return replaced(path, text, old, new, every=every).encode()
+
+        return await self._changed(
+            lambda: self._store.edit(path, edited, origin, max_bytes=MAX_TEXT_BYTES, seen=seen)
+        )
+
+    async def delete(self, path: str, origin: Origin, *, seen: str | None = None) -> Version:
+        """Removes a file. Its versions stay, and bring it back."""
+        return await self._changed(lambda: self._store.delete(path, origin, seen=seen))
+
+    async def versions(self, path: str) -> tuple[Version, ...]:
+        """The kept versions of a file, oldest first, also of one that was deleted.
+
+        A state that somebody made with another program becomes a version by this.
+        """
+        return await on_disk(lambda: self._store.versions(path))
+
+    @contextlib.asynccontextmanager
+    async def open_version(self, path: str, number: int) -> AsyncIterator[OpenFile]:
+        """One version of a file, to be read piece by piece; it is not checked."""
+        with contextlib.ExitStack() as stack:
+            opening = self._store.open_version(path, number)
+            descriptor, version = await on_disk(lambda: stack.enter_context(opening))
+            yield OpenFile(descriptor, version.size, version.at, version.sha256, version.media_type)
+
+    async def read_version(self, path: str, number: int) -> bytes:
+        """The whole content of one version. ToolError where it is not what it was any more."""
+        async with self.open_version(path, number) as version:
+            chunks = checked_chunks(version.descriptor, version.sha256)
+            return await on_disk(lambda: b"".join(chunks))
+
+    async def restore(self, path: str, number: int, origin: Origin) -> Version:
+        """Brings an old version back, as a new one; the file may have been deleted."""
+        return await self._changed(lambda: self._store.restore(path, number, origin))
+
+    async def write_record(self, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
+        """Writes files of the readable record, all or none of them. See `record.py`.
+
+        The content is taken in a thread.
+        """
+        await on_disk(lambda: self._store.write_record(files))
+
+    @contextlib.asynccontextmanager
+    async def open_record(self, name: str) -> AsyncIterator[OpenFile]:
+        """A file of the readable record, to be read piece by piece. Its digest is not known."""
+        with contextlib.ExitStack() as stack:
+            opening = self._store.open_record(name)
+            descriptor = await on_disk(lambda: stack.enter_context(opening))
+            status = os.fstat(descriptor)
+            yield OpenFile(descriptor, status.st_size, status.st_mtime, "", "text/plain")
+
+    async def _changed(self, work: Callable[[], T]) -> T:
+        try:
+            result = await on_disk(work)
+        except asyncio.CancelledError:
+            # It was finished all the same.
+            self._tell()
+            raise
+        self._tell()
+        return result
+
+    def _tell(self) -> None:
+        for changed in tuple(self._watchers.values()):
+            changed()
+
+
+async def on_disk(work: Callable[[], T]) -> T:
+    """Runs blocking work to its end, also when the call is stopped; disk errors in words."""
+    try:
+        return await run_in_thread(work, finish=True)
+    except OSError as error:
+        raise ToolError(f"The disk refused: {error.strerror or type(error).__name__}.") from error

@@ -1,0 +1,150 @@
+"""The versions of a file: what it was, and who made it so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from web.harness.builtin.rooted import Stamp
+from web.harness.values.messages import JsonObject
+
+OriginKind = Literal["call", "person", "restore", "outside"]
+"""Who made a version: a tool's call, the person through the page, the person by restoring an older
+one, or somebody with an editor, past this library."""
+
+Deed = Literal["written", "edited", "deleted", "restored", "found"]
+"""How a version came to be. One that was made outside was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who made a version.
+
+    `run_id` and `call_id` name the call. `approval` is the key of the question that let it run,
+    and `decision` its answer; both are '' where nobody was asked.
+    """
+
+    kind: OriginKind
+    run_id: str = ""
+    call_id: str = ""
+    approval: str = ""
+    decision: str = ""
+
+
+OUTSIDE = Origin("outside")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One state of a file.
+
+    Numbers count from 1 for each path and are never used again while a later version is kept.
+    `sha256` is '' where the file was deleted. `size` is in bytes, `at` in seconds since 1970.
+    `restored` is the number of the version that this one brought back, 0 for none.
+    """
+
+    number: int
+    sha256: str
+    size: int
+    at: float
+    media_type: str
+    deed: Deed
+    origin: Origin
+    restored: int = 0
+
+    @property
+    def gone(self) -> bool:
+        """Whether there is no file in this state."""
+        return not self.sha256
+
+
+@dataclass(slots=True)
+class History:
+    """The kept versions of one path, oldest first, and the stamp of the file as the last one was
+    written."""
+
+    versions: list[Version] = field(default_factory=list)
+    stamp: Stamp | None = None
+
+    @property
+    def last(self) -> Version | None:
+        return self.versions[-1] if self.versions else None
+
+    @property
+    def held_bytes(self) -> int:
+        """The size of all versions that are not the file as it is now."""
+        return sum(version.size for version in self.versions[:-1])
+
+    def made_by(self, origin: Origin) -> Version | None:
+        """The version that this very call has made already, when it is repeated after a crash."""
+        if not origin.run_id or not origin.call_id:
+            return None
+        for version in reversed(self.versions):
+            made = version.origin
+            if (made.run_id, made.call_id) == (origin.run_id, origin.call_id):
+                return version
+        return None
+
+    @property
+    def next_number(self) -> int:
+        return self.versions[-1].number + 1 if self.versions else 1
+
+    def find(self, number: int) -> Version | None:
+        return next((version for version in self.versions if version.number == number), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One file as it lies in the folder now.
+
+    `size` is in bytes, `changed_at` in seconds since 1970. `versions` counts the kept ones. `last`
+    is the version that the file is in, None where it was changed from outside since: that becomes
+    a version as soon as somebody looks at the file's versions, or writes to it. `sha256` and
+    `media_type` are '' of a very large file from outside whose content was not looked at yet.
+    """
+
+    path: str
+    size: int
+    changed_at: float
+    sha256: str
+    media_type: str
+    versions: int
+    last: Version | None
+
+
+def version_data(version: Version) -> JsonObject:
+    """The JSON shape of a version, as it is written down."""
+    return asdict(version)
+
+
+def read_version(data: JsonObject) -> Version:
+    """A version from its JSON shape; what a later program has added to it is passed over.
+
+    Raises KeyError, TypeError or ValueError for what is none.
+    """
+    origin: dict[str, Any] = data["origin"]
+    return Version(
+        number=int(data["number"]),
+        sha256=str(data["sha256"]),
+        size=int(data["size"]),
+        at=float(data["at"]),
+        media_type=str(data["media_type"]),
+        deed=data["deed"],
+        origin=Origin(
+            kind=origin["kind"],
+            run_id=str(origin.get("run_id", "")),
+            call_id=str(origin.get("call_id", "")),
+            approval=str(origin.get("approval", "")),
+            decision=str(origin.get("decision", "")),
+        ),
+        restored=int(data.get("restored", 0)),
+    )
+
+
+def referenced(histories: dict[str, History]) -> Iterator[str]:
+    """The digests of all content that some version holds, some of them more than once."""
+    for history in histories.values():
+        for version in history.versions:
+            if version.sha256:
+                yield version.sha256

@@ -1,0 +1,257 @@
+"""Skills put into a folder, edited, taken away and brought back.
+
+Each step is one rename: a skill is there whole or not at all, also after a crash. What is under way
+or deleted lies beside the skills, under names that begin with a dot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from web.harness.skills import disk
+from web.harness.skills.folder import SkillFolder
+from web.harness.skills.limits import SkillLimits
+from web.harness.skills.names import SKILL_FILE
+from web.harness.skills.skill import decoded, read_skill
+from web.harness.skills.uploads import Upload, UploadedFile, read_upload
+from web.harness.tools.words import shown
+from web.harness.values.errors import LimitExceeded, NotFound, SkillRefused
+
+DELETED = ".deleted"
+STAGING_PREFIX = ".new-"
+ABANDONED_SECONDS = 3600
+"""So old, what was under way belongs to a process that died."""
+
+
+class Installed(NamedTuple):
+    """What an upload became. `left_out` counts hidden files that were not taken."""
+
+    name: str
+    left_out: int
+    replaced: bool
+
+
+def install(
+    folder: SkillFolder, files: Sequence[UploadedFile], *, replace: bool = False
+) -> Installed:
+    """Makes a skill from one `.md`, the files of a folder, or a zip.
+
+    With `replace`, a skill of that name goes where deleted ones go. Raises SkillRefused that says
+    what is wrong, LimitExceeded, and OSError. Nothing is left of what was refused.
+    """
+    _refuse_read_only(folder)
+    with read_upload(files, folder.limits) as upload, _staged(folder) as staging:
+        _unpack(upload, staging, folder.limits)
+        content = (staging / SKILL_FILE).read_bytes()
+        if len(content) > folder.limits.max_skill_md_bytes:
+            raise _too_large(SKILL_FILE, folder.limits.max_skill_md_bytes)
+        name = read_skill(decoded(content))[0].name
+        with folder.lock:
+            there = os.path.lexists(folder.root / name)
+            if there and not replace:
+                raise SkillRefused(
+                    f"There is a skill {shown(name)} already.",
+                    hint="Replace it, or change the name in the front matter.",
+                    code="skill_exists",
+                )
+            if not there and len(folder.skills()) >= folder.limits.max_skills:
+                raise LimitExceeded(
+                    f"There are {folder.limits.max_skills:,} skills, which is the limit.",
+                    hint="Delete one first.",
+                )
+            if there:
+                _set_aside(folder, name)
+            staging.rename(folder.root / name)
+            _flush(folder.root)
+    return Installed(name, upload.left_out, there)
+
+
+def edit(folder: SkillFolder, name: str, text: str, *, seen: str = "") -> None:
+    """Replaces the `SKILL.md` of a skill.
+
+    `seen` is the SHA-256 of the text that was edited; where another one stands there by now, that
+    is refused (`skill_changed`). Raises NotFound, SkillRefused for a text that would break the
+    skill, LimitExceeded, and OSError.
+    """
+    _refuse_read_only(folder)
+    content = text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
+    if len(content) > folder.limits.max_skill_md_bytes:
+        raise _too_large(SKILL_FILE, folder.limits.max_skill_md_bytes)
+    read_skill(decoded(content), name)
+    with folder.lock:
+        _refuse_unknown(folder, name)
+        with folder.opened(name) as inner:
+            if seen and seen != _digest_now(inner, folder.limits):
+                raise SkillRefused(
+                    f"The skill {shown(name)} was changed meanwhile.",
+                    hint="Your text is not saved. Look at the skill as it is now.",
+                    code="skill_changed",
+                )
+            temporary = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                with open(os.open(temporary, flags, 0o600, dir_fd=inner), "wb") as file:
+                    file.write(content)
+                    _finish(file)
+                os.replace(temporary, SKILL_FILE, src_dir_fd=inner, dst_dir_fd=inner)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=inner)
+                raise
+            os.fsync(inner)
+
+
+def delete(folder: SkillFolder, name: str) -> None:
+    """Takes a skill away, whole or broken; `restore` brings it back. Raises NotFound, OSError."""
+    _refuse_read_only(folder)
+    with folder.lock:
+        _refuse_unknown(folder, name)
+        _set_aside(folder, name)
+        _flush(folder.root)
+
+
+def restore(folder: SkillFolder, name: str) -> None:
+    """Brings back what was deleted or replaced last under this name.
+
+    A skill that stands there now changes places with it. Raises NotFound, LimitExceeded, OSError.
+    """
+    _refuse_read_only(folder)
+    with folder.lock:
+        if name not in deleted(folder):
+            raise NotFound(f"There is no deleted skill {shown(name)}.")
+        with _spare(folder) as spare:
+            (folder.root / DELETED / name).rename(spare / name)
+            if os.path.lexists(folder.root / name):
+                _set_aside(folder, name)
+            elif len(folder.skills()) >= folder.limits.max_skills:
+                (spare / name).rename(folder.root / DELETED / name)
+                raise LimitExceeded(
+                    f"There are {folder.limits.max_skills:,} skills, which is the limit."
+                )
+            (spare / name).rename(folder.root / name)
+        _flush(folder.root)
+
+
+def deleted(folder: SkillFolder) -> tuple[str, ...]:
+    """The names that `restore` takes."""
+    try:
+        return tuple(sorted(os.listdir(folder.root / DELETED)))
+    except OSError:
+        return ()
+
+
+def _unpack(upload: Upload, staging: Path, limits: SkillLimits) -> None:
+    """Writes the files of an upload into an empty folder that nobody else knows."""
+    total = 0
+    for entry in upload.entries:
+        place = staging.joinpath(*entry.names)
+        place.parent.mkdir(mode=disk.FOLDER_MODE, parents=True, exist_ok=True)
+        size = 0
+        with place.open("xb") as file:
+            for chunk in entry.chunks():
+                size += len(chunk)
+                total += len(chunk)
+                if size > limits.max_file_bytes:
+                    raise _too_large("/".join(entry.names), limits.max_file_bytes)
+                if total > limits.max_skill_bytes:
+                    raise _too_large("The skill", limits.max_skill_bytes)
+                file.write(chunk)
+            _finish(file)
+
+
+def _finish(file: BinaryIO) -> None:
+    """Gives a new file its mode, whatever the umask is, and its bytes a place on the disk."""
+    file.flush()
+    os.fchmod(file.fileno(), disk.FILE_MODE)
+    os.fsync(file.fileno())
+
+
+@contextmanager
+def _staged(folder: SkillFolder) -> Iterator[Path]:
+    """A folder beside the skills for one that is being made; gone at the end unless renamed."""
+    folder.root.mkdir(mode=disk.FOLDER_MODE, parents=True, exist_ok=True)
+    _sweep(folder.root)
+    with _spare(folder) as staging:
+        staging.chmod(disk.FOLDER_MODE)
+        yield staging
+
+
+@contextmanager
+def _spare(folder: SkillFolder) -> Iterator[Path]:
+    spare = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=folder.root))
+    try:
+        yield spare
+    finally:
+        shutil.rmtree(spare, ignore_errors=True)
+
+
+def _sweep(root: Path) -> None:
+    """Removes what a process that died had under way."""
+    for path in root.glob(f"{STAGING_PREFIX}*"):
+        with suppress(OSError):
+            if time.time() - path.lstat().st_mtime > ABANDONED_SECONDS:
+                _remove(path)
+
+
+def _set_aside(folder: SkillFolder, name: str) -> None:
+    """Moves what stands under this name to the deleted ones, of which the newest are kept."""
+    place = folder.root / DELETED
+    place.mkdir(mode=disk.FOLDER_MODE, exist_ok=True)
+    if os.path.lexists(place / name):
+        _remove(place / name)
+    (folder.root / name).rename(place / name)
+    # A rename keeps the folder's own time; the order of deletion is wanted.
+    os.utime(place / name, follow_symlinks=False)
+    kept = sorted(place.iterdir(), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
+    for old in kept[folder.limits.kept_deleted :]:
+        _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
+
+
+def _digest_now(folder: int, limits: SkillLimits) -> str:
+    with suppress(NotFound, SkillRefused, LimitExceeded):
+        content = disk.read_file(folder, (SKILL_FILE,), limits.max_skill_md_bytes)
+        return hashlib.sha256(content).hexdigest()
+    return ""
+
+
+def _refuse_read_only(folder: SkillFolder) -> None:
+    if not folder.writable:
+        raise SkillRefused(
+            "The skills of this folder cannot be changed here.",
+            hint="Upload a skill of the same name: it takes the place of this one for you.",
+            code="skill_read_only",
+        )
+
+
+def _refuse_unknown(folder: SkillFolder, name: str) -> None:
+    """Only names that were found on disk are ever made part of a path."""
+    if folder.find(name) is None:
+        raise NotFound(f"There is no skill {shown(name)}.")
+
+
+def _too_large(what: str, limit: int) -> LimitExceeded:
+    return LimitExceeded(f"{what} is larger than {limit:,} bytes.", code="too_large")
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
