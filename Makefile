@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help:
 	@echo "make run        start the server and print its address"
-	@echo "make test       run the tests (brings Chromium if there is none)"
+	@echo "make test       run the tests (brings Chromium if there is none, and a suite for MCP)"
 	@echo "make test-full  run the long forms of the tests too"
 	@echo "make lint       check format, style, types and layers"
 	@echo "make format     put the code into its format"
@@ -24,10 +24,10 @@ help:
 run: $(VENV)/run.stamp
 	@exec $(BIN)/harness-web serve $(ARGS)
 
-test: $(VENV)/dev.stamp $(VENV)/chromium.stamp
+test: $(VENV)/dev.stamp $(VENV)/chromium.stamp $(VENV)/conformance.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
-test-full: $(VENV)/dev.stamp $(VENV)/chromium.stamp
+test-full: $(VENV)/dev.stamp $(VENV)/chromium.stamp $(VENV)/conformance.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "" $(TESTS)
 
 lint: $(VENV)/dev.stamp
@@ -67,4 +67,9 @@ $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
 
 $(VENV)/chromium.stamp: tests/support/bring_chromium.py tests/support/chromium.py | $(VENV)/dev.stamp
 	@$(BIN)/python -m tests.support.bring_chromium
+	@touch $@
+
+# The public conformance suite of MCP, with Node as a wheel: see tests/conformance.
+$(VENV)/conformance.stamp: tests/conformance/package-lock.json tests/support/bring_conformance.py | $(VENV)/dev.stamp
+	@$(BIN)/python -m tests.support.bring_conformance
 	@touch $@

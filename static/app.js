@@ -2,6 +2,8 @@
 // works, plainer, without script.
 
 import { Banner } from "./banner.js";
+import { Commands } from "./commands.js";
+import { offerCompletions } from "./completions.js";
 import { Composer } from "./composer.js";
 import { chat, find } from "./dom.js";
 import { writeDraft } from "./drafts.js";
@@ -16,6 +18,7 @@ const { body } = document;
 // ---- Setting up ------------------------------------------------------------------------------
 
 const composer = find("[data-composer]") && new Composer(find("[data-composer]"));
+const commands = composer && new Commands(composer);
 const log = find("[data-log]") && new Log(find("[data-log]"));
 const banner = new Banner(find("[data-banner]"));
 const surroundings = new Surroundings();
@@ -37,6 +40,7 @@ function reviveOnceListed() {
 const live = new Live(page, [chat, "chats"], timesFor(Number(body.dataset.beatSeconds ?? 5)), {
   changed() {
     surroundings.update();
+    commands?.refresh();
     if (body.dataset.gone === "deleted") reviveOnceListed();
   },
   gone(entry) {
@@ -87,11 +91,14 @@ function answered(form, { xhr }) {
   if (!xhr.status) return unreachable(form);
   reachable();
   if (xhr.status >= 400) return;
+  // What was asked for may have gone elsewhere; what went wrong before it is over.
+  if (xhr.getResponseHeader("HX-Retarget")) find("[data-error]", form)?.replaceChildren();
   // What was typed may be a secret, and is needed no more.
   if ("reset" in form.dataset) form.reset();
   const next = /^\/chats\/([^/?#]+)$/.exec(xhr.getResponseHeader("HX-Redirect") ?? "")?.[1];
   if (form === composer?.form) {
     composer.sent(next);
+    commands.sent();
     log?.follow(true);
   }
   if (dialog?.contains(form)) {
@@ -132,6 +139,7 @@ function unreachable(form) {
   find("[data-error]", form)?.replaceChildren(line);
 }
 
+offerCompletions();
 addEventListener("online", reachable);
 document.addEventListener("changed", () => live.catchUp());
 const takenBack = new Set(); // messages, so that a double click takes one back once

@@ -61,11 +61,14 @@ export class Composer {
     delete this.box.dataset.draft;
   }
 
+  /** Whether a key belongs to an input method. Safari sends the Enter that ends a composition after
+   * compositionend, as key code 229. */
+  composing(event) {
+    return event.isComposing || event.keyCode === 229 || event.timeStamp - this.composed < 40;
+  }
+
   key(event) {
-    if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
-    // The Enter that ends a composition: Safari sends it after compositionend, as key code 229.
-    const composing = event.isComposing || event.keyCode === 229;
-    if (composing || event.timeStamp - this.composed < 40) return;
+    if (event.key !== "Enter" || event.shiftKey || event.altKey || this.composing(event)) return;
     event.preventDefault();
     if (this.box.value.trim()) this.form.requestSubmit();
   }
@@ -96,6 +99,14 @@ export class Composer {
   /** Puts text before what is there. */
   put(text) {
     this.box.value = this.box.value.trim() ? `${text}\n\n${this.box.value}` : text;
+    this.typed();
+    this.box.focus();
+  }
+
+  /** Puts what a command brought in the place of the command, or before what is there. */
+  putFor(command, text) {
+    if (this.box.value === command) this.box.value = "";
+    if (text) return this.put(text);
     this.typed();
     this.box.focus();
   }

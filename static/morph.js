@@ -15,11 +15,11 @@ export function morph(shown, next, fresh) {
   const settle = fieldState(shown, next);
   morphAttributes(shown, next, fresh);
   const holdsParts = shown.hasAttribute("data-slot");
-  // htmx puts a form's error there; it stays until the next answer.
-  const holdsError = shown.hasAttribute("data-error") && !next.firstElementChild;
+  // htmx puts a form's error, or what it asked for, there; it stays until the next answer.
+  const holdsAnswer = shown.matches("[data-error], [data-answer]") && !next.firstElementChild;
   if (shown.localName === "textarea") {
     if (shown.defaultValue !== next.defaultValue) shown.defaultValue = next.defaultValue;
-  } else if (!holdsParts && !holdsError) {
+  } else if (!holdsParts && !holdsAnswer) {
     morphChildren(shown, next, fresh);
   }
   settle?.();

@@ -141,7 +141,7 @@ def within(seconds: float, condition: Callable[[], object]) -> None:
 def test_help_names_every_option_and_its_variable() -> None:
     done = run("serve", "--help")
     assert done.returncode == 0
-    for option in ("host", "port", "model", "data-dir", "mcp-config", "log-level"):
+    for option in ("host", "port", "model", "data-dir", "mcp-config", "mcp-tokens", "log-level"):
         assert f"--{option}" in done.stdout
         assert f"HARNESS_WEB_{option.upper().replace('-', '_')}" in done.stdout
     for name in ("--no-open", "HARNESS_WEB_OPEN", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL"):

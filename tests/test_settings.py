@@ -11,6 +11,7 @@ import pytest
 from pydantic import AliasChoices, ValidationError
 
 from tests.support.environment import is_ours
+from web.harness.mcp.tokens import FileTokenStore
 from web.harness.values.config import DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
 from web.settings import (
@@ -20,6 +21,7 @@ from web.settings import (
     Settings,
     configured_servers,
     read_settings,
+    token_store,
     unknown_variables,
 )
 
@@ -52,6 +54,8 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         HARNESS_WEB_OPEN="0",
         HARNESS_WEB_LOG_LEVEL="debug",
         HARNESS_WEB_MCP_CONFIG=str(tmp_path / "servers.json"),
+        HARNESS_WEB_MCP_TOKENS=str(tmp_path / "tokens.json"),
+        HARNESS_WEB_MCP_CLIENT_METADATA_URL="https://chat.example/client.json",
         HARNESS_WEB_LIMITS__MAX_CHATS="7",
         OPENAI_API_KEY=SECRET,
         OPENAI_BASE_URL="http://127.0.0.1:11434/v1/",
@@ -61,6 +65,8 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
     assert settings.models == (ModelName("openai", "a"), ModelName("anthropic", "b"), DEMO_MODEL)
     assert settings.open_browser is False
     assert settings.mcp_config == tmp_path / "servers.json"
+    assert settings.mcp_tokens == tmp_path / "tokens.json"
+    assert settings.mcp_client_metadata_url == "https://chat.example/client.json"
     assert settings.log_level == "debug"
     assert settings.limits == ServerLimits(max_chats=7)
     assert settings.openai_api_key is not None
@@ -131,6 +137,9 @@ def test_a_refused_address_of_a_model_does_not_repeat_its_password() -> None:
         ("HARNESS_WEB_DATA_DIR", " "),
         ("HARNESS_WEB_MCP_CONFIG", " "),
         ("HARNESS_WEB_MCP_CONFIG", "~no-such-person/servers.json"),
+        ("HARNESS_WEB_MCP_TOKENS", " "),
+        ("HARNESS_WEB_MCP_CLIENT_METADATA_URL", "http://chat.example/client.json"),
+        ("HARNESS_WEB_MCP_CLIENT_METADATA_URL", "https://chat.example/"),
         ("HARNESS_WEB_OPEN", "perhaps"),
         ("HARNESS_WEB_LOG_LEVEL", "loud"),
         ("HARNESS_WEB_DATA_DIR", "~no-such-person/chats"),
@@ -177,6 +186,16 @@ def test_a_file_of_servers_that_cannot_be_used_is_named_in_one_line(
     assert refusal.value.message.startswith(str(file))
     assert words in refusal.value.message
     assert "\n" not in refusal.value.message
+
+
+def test_tokens_are_kept_in_a_file_only_if_it_is_safe(tmp_path: Path) -> None:
+    assert not isinstance(token_store(read_settings()), FileTokenStore)
+    file = tmp_path / "tokens.json"
+    assert isinstance(token_store(read_settings({"mcp_tokens": str(file)})), FileTokenStore)
+    file.write_text("{}")
+    file.chmod(0o644)
+    with pytest.raises(ConfigurationError, match="can be read by others"):
+        token_store(read_settings({"mcp_tokens": str(file)}))
 
 
 def test_a_variable_that_is_no_setting_is_found() -> None:

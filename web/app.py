@@ -39,7 +39,13 @@ from web.harness.tools.tool import Tool
 from web.harness.values.config import DEMO_MODEL, AgentConfig, ModelName
 from web.harness.values.model import Provider
 from web.paths import generated_dir, static_dir, templates_dir
-from web.settings import ServerLimits, Settings, configured_servers, process_environment
+from web.settings import (
+    ServerLimits,
+    Settings,
+    configured_servers,
+    process_environment,
+    token_store,
+)
 from web.ui.api import api_routes
 from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
@@ -49,9 +55,12 @@ from web.ui.markdown import prepare_block, render_block, warm
 from web.ui.middleware import safety
 from web.ui.open_streams import OpenStreams
 from web.ui.pages import page_routes
+from web.ui.prompt_forms import prompt_form_routes
+from web.ui.resource_forms import resource_form_routes
 from web.ui.scripts import script_route, style_route
 from web.ui.server_forms import server_form_routes
 from web.ui.services import UiServices
+from web.ui.sign_in import sign_in_routes
 from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
 
@@ -102,6 +111,9 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             *page_routes(services),
             *form_routes(services),
             *server_form_routes(services),
+            *sign_in_routes(services),
+            *resource_form_routes(services),
+            *prompt_form_routes(services),
             *stream_routes(services),
             *blob_routes(services),
             *api_routes(services),
@@ -157,6 +169,7 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
     events = InMemoryEventLog(
         time.time, lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new)
     )
+    folders = _ToolFolders(generated_dir(settings.data_dir))
     servers = Servers(
         tasks,
         process_environment(),
@@ -164,8 +177,11 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         host=configured_servers(settings),
         demo=DEMO_SERVER,
         max_per_chat=settings.limits.max_servers,
+        providers=providers,
+        folder=folders.of,
+        tokens=token_store(settings),
+        client_metadata_url=settings.mcp_client_metadata_url or "",
     )
-    folders = _ToolFolders(generated_dir(settings.data_dir))
     turns = Turns(
         tasks=tasks,
         runtime=HarnessRuntime(sessions),
@@ -174,7 +190,7 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
             AgentConfig(model=settings.models[0], system_prompt=SYSTEM_PROMPT),
             providers,
             lambda chat: ToolRegistry(folders.tools(chat)),
-            servers.tools,
+            servers.connected,
         ),
         limits=_turn_limits(settings.limits),
         now=time.time,
@@ -230,8 +246,12 @@ class _ToolFolders:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    def of(self, chat: Chat) -> Path:
+        """The folder of a chat; it is made when something is written into it."""
+        return self._root / _folder_name(chat)
+
     def tools(self, chat: Chat | None) -> list[Tool]:
-        folder = self._root / _folder_name(chat) if chat is not None else self._root
+        folder = self.of(chat) if chat is not None else self._root
         return standard_tools(folder, lambda: datetime.now().astimezone())
 
 

@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from web.harness.mcp.spec import ServerSpec, read_servers
+from web.harness.mcp.tokens import FileTokenStore, TokenStore
 from web.harness.values.config import DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
 from web.paths import default_data_dir
@@ -78,6 +79,10 @@ class Settings(BaseSettings):
     data_dir: Path = Field(default_factory=default_data_dir)
     mcp_config: Path | None = None
     """A file with MCP servers that every chat has."""
+    mcp_tokens: Path | None = None
+    """A file in which sign-ins to MCP servers outlive this server; without one they end with it."""
+    mcp_client_metadata_url: str | None = None
+    """Where `/oauth/client-metadata.json` is published for those who sign people in."""
     open_browser: bool = Field(default=True, validation_alias="HARNESS_WEB_OPEN")
     log_level: LogLevel = "warning"
     limits: ServerLimits = ServerLimits()
@@ -136,7 +141,7 @@ class Settings(BaseSettings):
             raise ValueError("this names no folder; '.' is the one you are in")
         return folder
 
-    @field_validator("mcp_config", mode="before")
+    @field_validator("mcp_config", "mcp_tokens", mode="before")
     @classmethod
     def _is_a_file(cls, file: Any) -> Any:
         if isinstance(file, str) and not file.strip():
@@ -151,7 +156,7 @@ class Settings(BaseSettings):
             raise ValueError(f"'{level}' is no level of the log. There are {', '.join(levels)}")
         return level
 
-    @field_validator("data_dir", "mcp_config")
+    @field_validator("data_dir", "mcp_config", "mcp_tokens")
     @classmethod
     def _is_absolute(cls, path: Path | None) -> Path | None:
         if path is None:
@@ -171,6 +176,16 @@ class Settings(BaseSettings):
             # The address itself is not repeated: it may hold a password.
             raise ValueError("this is not an address that starts with http:// or https://")
         return address.rstrip("/")
+
+    @field_validator("mcp_client_metadata_url")
+    @classmethod
+    def _is_published(cls, address: str | None) -> str | None:
+        if address is None:
+            return None
+        parts = urlsplit(address)
+        if parts.scheme != "https" or not parts.hostname or parts.path in ("", "/"):
+            raise ValueError(f"'{address}' is not an https address with a path")
+        return address
 
     @property
     def models(self) -> tuple[ModelName, ...]:
@@ -223,6 +238,18 @@ def configured_servers(settings: Settings) -> tuple[ServerSpec, ...]:
         return read_servers(text, os.environ)
     except ConfigurationError as error:
         raise ConfigurationError(f"{file}: {error.message}", hint=error.hint) from None
+
+
+def token_store(settings: Settings) -> TokenStore:
+    """Where tokens of MCP servers are kept: in memory, or in the file of the settings.
+
+    Raises ConfigurationError with one line for a file that is not safe, or cannot be read.
+    """
+    if settings.mcp_tokens is None:
+        return TokenStore()
+    store = FileTokenStore(settings.mcp_tokens)
+    store.check()
+    return store
 
 
 def process_environment() -> Mapping[str, str]:

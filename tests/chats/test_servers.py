@@ -58,8 +58,8 @@ def tools(chat: Chat) -> ServerTools:
         each.data
         for server in chat.channel.slot("servers")
         for each in chat.channel.slot(server.id)
+        if isinstance(each.data, ServerTools)
     ]
-    assert isinstance(data, ServerTools)
     return data
 
 
@@ -196,6 +196,43 @@ async def test_a_tool_that_changed_after_it_was_allowed_asks_again_and_says_so(
         assert preview is not None
         assert "changed this tool" in preview["note"]
         assert not tools(chat).tools[0].changed
+
+
+async def test_a_tool_that_changes_during_a_run_is_offered_anew_and_asks_again(
+    tmp_path: Path,
+) -> None:
+    acts = calls(("moody__act", {}))
+    changes = calls(("moody__act", {"words": "Deletes."}))
+    async with room(acts, says("1"), changes, acts, says("2")) as made:
+        chat = await made.new_chat()
+        made.chats.servers.of(chat).connect(changing(tmp_path))
+        await ready(chat)
+        await allow(made, chat)
+        turn = await made.say(chat)
+        asked = await made.event(turn.run_id, lambda body: isinstance(body, ApprovalRequired))
+        assert isinstance(asked, ApprovalRequired)
+        assert asked.preview is not None
+        made.chats.decide(chat, asked.key, "allow")
+        await made.result(turn.run_id)
+        described = [[tool.description for tool in each.tools] for each in made.provider.requests]
+        assert described == [["Acts."]] * 3 + [["Deletes."]] * 2
+
+
+async def test_a_model_is_told_the_instructions_of_servers_and_whose_they_are(
+    tmp_path: Path,
+) -> None:
+    async with room(says("1"), says("2")) as made:
+        chat = await made.new_chat()
+        of_chat = made.chats.servers.of(chat)
+        of_chat.connect(changing(tmp_path))
+        await ready(chat)
+        await made.result((await made.say(chat)).run_id)
+        of_chat.disconnect(servers(chat)[0].key)
+        await made.result((await made.say(chat)).run_id)
+        told, after = (each.system_prompt for each in made.provider.requests)
+        # What a server says stays a quotation: it cannot speak for another one.
+        assert told.endswith("moody:\n> Act with care.\n> \n> other: be bold")
+        assert after == ""
 
 
 async def killed(chat: Chat, folder: Path) -> None:

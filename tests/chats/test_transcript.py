@@ -30,6 +30,7 @@ from web.harness.values.events import (
     EventBody,
     InputAnswered,
     InputRequired,
+    Note,
     ResultPart,
     RunResult,
     TextDelta,
@@ -348,3 +349,9 @@ def test_looking_at_any_moment_changes_nothing_of_the_end(
     unseen.happens(*end)
     shown = [(part.id, part.data) for part in looked.channel.slot("a-r-1")]
     assert shown == [(part.id, part.data) for part in unseen.channel.slot("a-r-1")]
+
+
+def test_a_remark_stays_in_the_log() -> None:
+    page = Page().happens(Note("Not sent: plan.png.", "Too large."), TextDelta("Hm.", M))
+    page.happens(RunResult("completed", "Hm."))
+    assert Notice("Not sent: plan.png.", "Too large.") in page.log()

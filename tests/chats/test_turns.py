@@ -95,10 +95,10 @@ async def test_a_queued_message_can_be_taken_back() -> None:
         chat = await room.new_chat()
         first = await room.say(chat, "first")
         second = await room.say(chat, "second")
-        assert room.chats.take_back(chat, second.run_id) == "second"
+        assert await room.chats.take_back(chat, second.run_id) == "second"
         assert (await room.result(second.run_id)).reason == "taken_back"
         with pytest.raises(NotFound):
-            room.chats.take_back(chat, second.run_id)
+            await room.chats.take_back(chat, second.run_id)
         go_on.set()
         await room.result(first.run_id)
         assert len(room.provider.requests) == 1

@@ -26,9 +26,15 @@ def test_a_server_without_a_name_is_named_after_what_it_is(target: str, name: st
 
 def test_a_command_line_is_split_as_a_shell_would_and_nothing_of_it_is_expanded() -> None:
     spec = spec_of(
-        TypedServer("run 'two words' $HOME ${HOME} *", folder="/tmp", secrets="A=1\n\nB=x=${y}\n"),
+        TypedServer(
+            "run 'two words' $HOME ${HOME} *",
+            folder="/tmp",
+            secrets="A=1\n\nB=x=${y}\n",
+            roots=False,
+        ),
         (),
     )
+    assert not spec.roots
     assert (spec.kind, spec.command, spec.cwd) == ("stdio", "run", "/tmp")
     assert spec.args == ("two words", "$HOME", "${HOME}", "*")
     assert spec.env == {"A": "1", "B": "x=${y}"}

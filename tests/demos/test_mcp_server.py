@@ -16,23 +16,29 @@ from mcp.client import Client
 from mcp.client.context import ClientRequestContext
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated
 from mcp.types import (
     CallToolResult,
     ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
     EmbeddedResource,
+    EmptyResult,
     ImageContent,
     LoggingMessageNotificationParams,
     ProgressNotification,
     PromptReference,
     ResourceLink,
     ResourceTemplateReference,
+    ResourceUpdatedNotification,
+    SubscribeRequest,
+    SubscribeRequestParams,
     TextContent,
     TextResourceContents,
 )
 
 from tests.support.environment import CHECKOUT, environment
+from web.demos.counter import COUNT_URI
 
 pytestmark = pytest.mark.anyio
 
@@ -51,6 +57,7 @@ class Host:
         self.logged: list[tuple[str, Any]] = []
         self.counted: list[tuple[float, float | None, str | None]] = []
         self.progressed: list[ProgressNotification] = []
+        self.updated: list[str] = []
         self._news = anyio.Event()
         self.mode = mode
         self.client = Client(
@@ -106,6 +113,9 @@ class Host:
     async def _watch(self, message: object) -> None:
         if isinstance(message, ProgressNotification):
             self.progressed.append(message)
+            self._tell()
+        elif isinstance(message, ResourceUpdatedNotification):
+            self.updated.append(str(message.params.uri))
             self._tell()
 
 
@@ -320,9 +330,10 @@ async def test_an_error_says_what_to_do(host: Host) -> None:
 
 
 async def test_resources_are_listed_and_an_unknown_one_names_the_known(host: Host) -> None:
-    (resource,) = (await host.client.list_resources()).resources
+    resources = (await host.client.list_resources()).resources
     (template,) = (await host.client.list_resource_templates()).resource_templates
-    assert (resource.uri, template.uri_template) == ("demo://planets", PLANET.uri)
+    assert [each.uri for each in resources] == ["demo://planets", "demo://guide", "demo://count"]
+    assert template.uri_template == PLANET.uri
     with pytest.raises(MCPError, match=r"no planet 'Pluto'.*Neptune"):
         await host.client.read_resource("demo://planets/Pluto")
 
@@ -348,7 +359,8 @@ async def test_what_is_typed_is_completed(
 
 
 async def test_the_prompt_takes_its_arguments(host: Host) -> None:
-    (prompt,) = (await host.client.list_prompts()).prompts
+    prompt, other = (await host.client.list_prompts()).prompts
+    assert (other.name, other.arguments) == ("tour", [])
     assert prompt.name == EXPLAIN.name
     assert [(item.name, item.required) for item in prompt.arguments or []] == [
         ("planet", True),
@@ -362,3 +374,35 @@ async def test_the_prompt_takes_its_arguments(host: Host) -> None:
     assert message.content.text.startswith("Explain Saturn to a poet")
     with pytest.raises(MCPError, match="no planet 'Pluto'"):
         await host.client.get_prompt("explain_planet", {"planet": "Pluto"})
+
+
+async def test_a_prompt_brings_the_guide_along(host: Host) -> None:
+    brought, asked = (await host.client.get_prompt("tour")).messages
+    assert isinstance(brought.content, EmbeddedResource)
+    (read,) = (await host.client.read_resource(brought.content.resource.uri)).contents
+    assert read.model_dump(exclude={"meta"}) == brought.content.resource.model_dump(
+        exclude={"meta"}
+    )
+    assert isinstance(asked.content, TextContent)
+
+
+async def test_the_count_tells_those_who_watch_it(host: Host) -> None:
+    async def counted() -> str:
+        (read,) = (await host.client.read_resource(COUNT_URI)).contents
+        assert isinstance(read, TextResourceContents)
+        return read.text
+
+    if host.mode == "legacy":
+        await host.client.session.send_request(
+            SubscribeRequest(params=SubscribeRequestParams(uri=COUNT_URI)), EmptyResult
+        )
+        await host.count(2, 0)
+        await host.until(lambda: COUNT_URI in host.updated)
+    else:
+        async with host.client.listen(resource_subscriptions=[COUNT_URI]) as changes:
+            await host.count(2, 0)
+            with anyio.fail_after(SECONDS):
+                event = await anext(aiter(changes))
+        assert isinstance(event, ResourceUpdated)
+        assert event.uri == COUNT_URI
+    assert await counted() == "2\n"

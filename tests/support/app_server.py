@@ -96,12 +96,16 @@ class AppServer:
 
 @asynccontextmanager
 async def app_server(
-    data_dir: Path, provider: ScriptedProvider | None = None, **limits: int
+    data_dir: Path,
+    provider: ScriptedProvider | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    **limits: int,
 ) -> AsyncIterator[AppServer]:
-    """The application with `MODELS`, both played by `provider`, and its own limits."""
+    """The application with `MODELS`, both played by `provider`, other settings and limits."""
     played = provider or ScriptedProvider(says("ok"))
-    settings = Settings(data_dir=data_dir, model=MODELS, limits=ServerLimits(**limits))
-    app = create_app(settings, providers=lambda name: played)
+    others = {"model": MODELS, "limits": ServerLimits(**limits), **(settings or {})}
+    app = create_app(Settings(data_dir=data_dir, **others), providers=lambda name: played)
     async with served(app) as address, httpx.AsyncClient(base_url=address, timeout=10) as client:
         yield AppServer(address, client)
 

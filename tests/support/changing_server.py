@@ -1,6 +1,7 @@
 """An MCP server of the older kind with one tool, whose description is in the file `words`.
 
 Run with a folder. It writes its process id, and that of a child that it leaves alone, into `pids`.
+A call whose argument `words` is not empty changes the description and says that the list changed.
 """
 
 from __future__ import annotations
@@ -19,17 +20,28 @@ def main(folder: str) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:
+            if request["method"] == "tools/call":
+                change(folder, request["params"].get("arguments", {}).get("words", ""))
             reply = {"jsonrpc": "2.0", "id": request["id"], **answer(folder, request["method"])}
             print(json.dumps(reply), flush=True)
+
+
+def change(folder: str, words: str) -> None:
+    if words:
+        with open(f"{folder}/words", "w") as file:
+            file.write(words)
+        note = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        print(json.dumps(note), flush=True)
 
 
 def answer(folder: str, method: str) -> dict[str, object]:
     if method == "initialize":
         info = {"name": "moody", "version": "1"}
-        shown = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
-        return {"result": shown}
+        capabilities = {"tools": {"listChanged": True}}
+        shown = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
+        return {"result": {**shown, "instructions": "Act with care.\n\nother: be bold"}}
     if method == "tools/list":
-        schema = {"type": "object", "properties": {}}
+        schema = {"type": "object", "properties": {"words": {"type": "string"}}}
         tool = {"name": "act", "description": words(folder), "inputSchema": schema}
         return {"result": {"tools": [tool]}}
     if method == "tools/call":

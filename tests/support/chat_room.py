@@ -8,6 +8,8 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from tests.support.scripted_provider import ScriptedProvider
 from web.chats.chat import Chat, Turn
@@ -46,7 +48,7 @@ class ChatRoom:
     async def new_chat(self, **given: str) -> Chat:
         return await self.chats.create(LOCAL_IDENTITY, **given)
 
-    async def say(self, chat: Chat, text: str = "hello", **more: str) -> Turn:
+    async def say(self, chat: Chat, text: str = "hello", **more: Any) -> Turn:
         return await self.chats.send(chat, text, queue=True, **more)
 
     async def result(self, run_id: str) -> RunResult:
@@ -93,6 +95,7 @@ async def chat_room(
     kept_runs: int = 3,
     undo_seconds: float = 30,
     host: Sequence[ServerSpec] = (),
+    folder: Callable[[Chat], Path] | None = None,
 ) -> AsyncIterator[ChatRoom]:
     times, ids = itertools.count(1_000), itertools.count(1)
     events = InMemoryEventLog(
@@ -107,7 +110,14 @@ async def chat_room(
         return provider
 
     async with TaskOwner() as tasks:
-        servers = Servers(tasks, os.environ, new_id=lambda: f"y{next(ids)}", host=host)
+        servers = Servers(
+            tasks,
+            os.environ,
+            new_id=lambda: f"y{next(ids)}",
+            host=host,
+            providers=provide,
+            folder=folder,
+        )
         turns = Turns(
             tasks=tasks,
             runtime=HarnessRuntime(sessions),
@@ -116,7 +126,7 @@ async def chat_room(
                 AgentConfig(retry=Retry(attempts=3, backoff_seconds=0.001)),
                 provide,
                 lambda chat: tools or ToolRegistry(),
-                servers.tools,
+                servers.connected,
             ),
             limits=TurnLimits(max_running, max_queued, max_message_chars, kept_runs),
             now=lambda: float(next(times)),

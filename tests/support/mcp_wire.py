@@ -15,10 +15,12 @@ import psutil  # type: ignore[import-untyped]
 
 from tests.support.environment import CHECKOUT
 from web.harness.mcp.connection import Connection
-from web.harness.mcp.spec import ServerSpec
+from web.harness.mcp.spec import Protocol, ServerSpec
 from web.harness.mcp.status import Status
 
 RAW = CHECKOUT / "tests/harness/mcp/servers/raw.py"
+OFFERING = CHECKOUT / "tests/harness/mcp/servers/offering.py"
+NOTES = CHECKOUT / "tests/support/notes_server.py"
 SDK = CHECKOUT / "tests/support/mcp_sdk.py"
 SECONDS = 30.0
 """The longest any wait of these tests may take, on a busy machine."""
@@ -28,6 +30,14 @@ def raw(*fault: str, name: str = "raw", **fields: Any) -> ServerSpec:
     """A server of plain lines with one fault; see the program."""
     args = ("-S", "-E", str(RAW), *fault)
     return ServerSpec(name, "stdio", command=sys.executable, args=args, **fields)
+
+
+def offering(era: str, *fault: str, **fields: Any) -> ServerSpec:
+    """A server of plain lines that has resources and prompts; see the program."""
+    args = ("-S", "-E", str(OFFERING), era, *fault)
+    # With the era forced, nothing is tried first.
+    protocol: Protocol = "2026-07-28" if era == "modern" else "legacy"
+    return ServerSpec("offering", "stdio", sys.executable, args, protocol=protocol, **fields)
 
 
 def sdk(**fields: Any) -> ServerSpec:
@@ -109,3 +119,9 @@ async def answering(
     async with server:
         port = server.sockets[0].getsockname()[1]
         yield ServerSpec("web", "http", url=f"http://127.0.0.1:{port}/mcp")
+
+
+def notes(many: int = 0, name: str = "notes") -> ServerSpec:
+    """A server with resources, templates and prompts whose names are anything; see the program."""
+    args = ("-S", "-E", str(NOTES), str(many))
+    return ServerSpec(name, "stdio", command=sys.executable, args=args, protocol="legacy")

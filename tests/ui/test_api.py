@@ -141,8 +141,8 @@ async def test_a_busy_chat_refuses_a_second_message_unless_it_may_wait(tmp_path:
         assert whole["active_run"] == first
         assert whole["state"] == "working"
         assert whole["queue"] == [
-            {"run_id": second, "text": "two"},
-            {"run_id": third, "text": "three"},
+            {"run_id": second, "text": "two", "attachments": []},
+            {"run_id": third, "text": "three", "attachments": []},
         ]
         assert (await server.status(second))["state"] == "queued"
         gate.set()

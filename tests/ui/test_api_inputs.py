@@ -121,5 +121,8 @@ async def test_the_form_of_the_page_is_escaped_checked_and_kept() -> None:
         assert (good.status_code, good.headers["location"]) == (303, f"/chats/{chat}")
         content = {"count": 4, "<i>": "b", "colours": ["red", "blue"]}
         assert await result(server, run_id) == f"accept {content}"
-        again = await server.client.post(path, data=typed, headers=html)
+        late = {**typed, "f0": "a long <story>"}
+        again = await server.client.post(path, data=late, headers=html)
         assert again.status_code == 409
+        # It cannot be sent any more, but it is not lost.
+        assert "a long &lt;story&gt;" in again.text

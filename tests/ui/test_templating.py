@@ -14,6 +14,7 @@ from web.ui.templating import (
     ARGUMENT_LIMIT,
     BRIEF_LIMIT,
     brief,
+    clock_in,
     cost,
     first_line,
     first_sentence,
@@ -167,3 +168,8 @@ def test_numbers_are_grouped() -> None:
 )
 def test_a_cost_is_said_in_dollars(dollars: float, words: str) -> None:
     assert cost(dollars) == words
+
+
+def test_a_clock_shows_the_minute_and_holds_the_whole_time() -> None:
+    clock = clock_in(timezone(timedelta(hours=2)))
+    assert clock(1_790_000_000) == '<time datetime="2026-09-21T14:13:20+00:00">16:13</time>'

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from web.chats.attachments import shown_attachment
 from web.chats.blobs import BlobStore, InMemoryBlobs
+from web.chats.commands import CommandList
 from web.chats.kinds import ChatState, Grant, Head, Queued
+from web.chats.offer_kinds import Attachment
 from web.chats.parts import Channel
 from web.chats.records import ChatRecord
 from web.chats.transcript import Transcript
 from web.harness.agent.agent import Agent
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.tools.permissions import Permissions
-from web.harness.values.messages import Message
+from web.harness.values.messages import Message, ResourceBlock
 
 REMEMBERED_REQUESTS = 1_000
 
@@ -26,6 +29,7 @@ class Turn:
     text: str
     model: str
     request_id: str
+    attachments: tuple[ResourceBlock, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -50,8 +54,13 @@ class Chat:
     requests: OrderedDict[str, Turn] = field(default_factory=OrderedDict)
     failed: Turn | None = None
     """The last turn, if it failed or was stopped: it can be tried again."""
+    commands: CommandList = field(init=False)
+    """What its message box offers after a slash."""
     blobs: BlobStore = field(default_factory=InMemoryBlobs)
     """Pictures and the like that its tools returned."""
+
+    def __post_init__(self) -> None:
+        self.commands = CommandList(self.channel)
 
     @property
     def id(self) -> str:
@@ -78,6 +87,16 @@ class Chat:
     def show_head(self) -> None:
         self.channel.put("head-line", "head", Head(self.title, self.record.model))
 
+    def show_attachments(self) -> None:
+        """Brings what is attached to the next message up to what the record says."""
+        ids = {f"at-{each.id}" for each in self.record.attachments}
+        for part in self.channel.slot("attached"):
+            if part.id not in ids:
+                self.channel.remove(part.id)
+        for each in self.record.attachments:
+            shown = Attachment(each.id, shown_attachment(each.block))
+            self.channel.put(f"at-{each.id}", "attached", shown)
+
     @property
     def grants(self) -> list[str]:
         """The tools that a person allowed for this chat, in the order of their names."""
@@ -100,7 +119,9 @@ class Chat:
 
     def enqueue(self, turn: Turn) -> None:
         self.queue.append(turn)
-        self.channel.put(f"q-{turn.run_id}", "queue", Queued(turn.run_id, turn.text))
+        self.channel.put(
+            f"q-{turn.run_id}", "queue", Queued(turn.run_id, turn.text, len(turn.attachments))
+        )
 
     def dequeue(self, run_id: str | None = None) -> Turn | None:
         """Takes the oldest waiting turn, or the one named, out of the queue."""

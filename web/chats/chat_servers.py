@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from web.chats.chat import Chat
+from web.chats.instructions import MAX_INSTRUCTIONS_CHARS, instructions_of
 from web.chats.kinds import Proposal, Server, ServerTool, ServerTools
+from web.chats.offers import Offers
+from web.chats.sign_ins import shown_sign_in
 from web.chats.tasks import TaskOwner
 from web.chats.typed_servers import TypedServer, spec_of
 from web.harness.mcp.connection import Connection
 from web.harness.mcp.connections import Connections
+from web.harness.mcp.sampling import Sampler
 from web.harness.mcp.spec import ServerSpec
 from web.harness.mcp.status import State, Status
 from web.harness.mcp.wording import tidy
@@ -69,7 +73,7 @@ class ChatServers:
     """What one chat is connected to.
 
     `host` are the connections that all chats share, `connect_own` makes room for the chat's own
-    when there is the first.
+    when there is the first. `sample` has the chat's model answer its servers, if anything does.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class ChatServers:
         connect_own: Callable[[], Connections],
         max_servers: int,
         new_id: Callable[[], str],
+        sample: Sampler | None = None,
     ) -> None:
         self._chat = chat
         self._tasks = tasks
@@ -88,6 +93,7 @@ class ChatServers:
         self._connect_own = connect_own
         self._max_servers = max_servers
         self._new_id = new_id
+        self._sample = sample
         self._own: Connections | None = None
         self._held: dict[Connection, _Held] = {}
         self._proposed: dict[str, ServerSpec] = {}
@@ -95,6 +101,8 @@ class ChatServers:
         """Of every tool that was offered, so that one a person allowed cannot become another."""
         self._altered: set[str] = set()
         """Tools that were allowed, and lost that because they changed."""
+        self.offers = Offers(chat)
+        """What they offer the person, beside tools."""
         self._numbers = 0
         self._news = 0
         self._shown: object = None
@@ -111,7 +119,10 @@ class ChatServers:
 
     def typed(self, typed: TypedServer) -> ServerSpec:
         """What was typed, checked. Raises ConfigurationError or LimitExceeded."""
-        spec = spec_of(typed, self._names())
+        return self.checked(spec_of(typed, self.names()))
+
+    def checked(self, spec: ServerSpec) -> ServerSpec:
+        """The same. Raises ConfigurationError or LimitExceeded where it could not be connected."""
         self._check(spec.name)
         return spec
 
@@ -138,6 +149,10 @@ class ChatServers:
         """Forgets a proposal; an unknown one is fine."""
         self._proposed.pop(proposal_id, None)
         self._chat.channel.remove(f"p-{proposal_id}")
+
+    def connection(self, key: str) -> Connection:
+        """Raises NotFound."""
+        return self._by_key(key).connection
 
     def retry(self, key: str) -> None:
         """Connects now. Raises NotFound."""
@@ -172,13 +187,21 @@ class ChatServers:
             await self._own.aclose()
 
     def has(self, name: str) -> bool:
-        return name in self._names()
+        return name in self.names()
+
+    def connections(self) -> list[Connection]:
+        """The chat's own, and those of the host."""
+        return [held.connection for held in self._all()]
+
+    def names(self) -> set[str]:
+        return {held.connection.spec.name for held in self._all()}
 
     # Their tools.
 
     async def tools(self) -> list[Tool]:
-        """The tools for one run: of servers that are there, without those switched off."""
+        """The tools for one model call: of servers that are there, without those switched off."""
         await self._first_connects()
+        await asyncio.gather(*(held.connection.settled() for held in self._all()))
         for held in self._all():
             await self._make(held)
         self._altered.difference_update(self._chat.grants)
@@ -189,6 +212,14 @@ class ChatServers:
             for each in held.offered
             if each.tool.name not in self._chat.record.tools_off
         ]
+
+    def instructions(self) -> str:
+        """What its servers want a model to know, for the system prompt."""
+        return instructions_of(
+            (held.connection.spec.name, held.connection.status.instructions)
+            for held in self._all()
+            if held.is_usable
+        )
 
     def knows(self, tool: str) -> bool:
         return any(each.tool.name == tool for held in self._all() for each in held.offered)
@@ -216,7 +247,7 @@ class ChatServers:
             if not held.is_stale:
                 return
             source = held.connection.status.tools
-            make = partial(_offered, held.connection, source, self._chat)
+            make = partial(_offered, held.connection, source, self._chat, self._sample)
             made = await run_in_thread(make)
             if held.connection not in self._held:
                 return
@@ -254,27 +285,43 @@ class ChatServers:
             self._tasks.create_task(self._make(held))
         self.touch()
 
+    def shown(self) -> list[tuple[Server, ServerTools | None]]:
+        """Each server and its tools, as they are now; None where none are known."""
+        self._make_stale()
+        return [(_shown(held), self._shown_tools(held)) for held in self._all()]
+
     def refresh(self) -> None:
         """Brings the parts up to what is now; called before the chat's channel is read."""
         state = (self._news, tuple(self._chat.grants), self._chat.record.tools_off)
         if state == self._shown:
             return
         self._shown = state
+        self._make_stale()
+        for held in self._all():
+            self._put(held)
+            self.offers.show(held.key, held.connection)
+        self.offers.show_commands()
+
+    def _make_stale(self) -> None:
+        """Somebody looks, so the tools of changed lists are made."""
         for held in self._all():
             if held.is_stale and not held.making.locked():
                 self._tasks.create_task(self._make(held))
-            self._put(held)
 
     def _put(self, held: _Held) -> None:
         channel = self._chat.channel
         channel.put(held.key, "servers", _shown(held))
-        if held.offered:
-            tools = tuple(self._shown_tool(each) for each in held.offered[:SHOWN_TOOLS])
-            more = len(held.offered) - len(tools)
-            shown = ServerTools(held.connection.spec.name, tools, more)
-            channel.put(f"{held.key}-tools", held.key, shown)
+        tools = self._shown_tools(held)
+        if tools is not None:
+            channel.put(f"{held.key}-tools", held.key, tools, rank=0)
         else:
             channel.remove(f"{held.key}-tools")
+
+    def _shown_tools(self, held: _Held) -> ServerTools | None:
+        if not held.offered:
+            return None
+        tools = tuple(self._shown_tool(each) for each in held.offered[:SHOWN_TOOLS])
+        return ServerTools(held.connection.spec.name, tools, len(held.offered) - len(tools))
 
     def _shown_tool(self, offered: OfferedTool) -> ServerTool:
         name = offered.tool.name
@@ -304,6 +351,7 @@ class ChatServers:
 
     def _drop(self, held: _Held) -> None:
         del self._held[held.connection]
+        self.offers.drop(held.key)
         self._chat.channel.remove(held.key)
         self.touch()
 
@@ -313,11 +361,8 @@ class ChatServers:
                 return held
         raise NotFound("There is no such MCP server in this chat.", hint="It was disconnected.")
 
-    def _names(self) -> set[str]:
-        return {held.connection.spec.name for held in self._all()}
-
     def _check(self, name: str) -> None:
-        if name in self._names():
+        if name in self.names():
             raise ConfigurationError(
                 f"There is a server named '{name}' already.", hint="Give this one another name."
             )
@@ -329,11 +374,15 @@ class ChatServers:
 
 
 def _offered(
-    connection: Connection, source: tuple[mcp_types.Tool, ...], chat: Chat
+    connection: Connection,
+    source: tuple[mcp_types.Tool, ...],
+    chat: Chat,
+    sample: Sampler | None,
 ) -> list[OfferedTool]:
     from web.harness.mcp.offered import offered_tools
 
-    return offered_tools(connection.spec.name, source, connection.call, keep=chat.blobs.keep)
+    name, call = connection.spec.name, connection.call
+    return offered_tools(name, source, call, keep=chat.blobs.keep, sample=sample)
 
 
 def _shown(held: _Held) -> Server:
@@ -351,6 +400,8 @@ def _shown(held: _Held) -> Server:
         title=tidy(status.title, 80, one_line=True),
         version=tidy(status.version, 40, one_line=True),
         protocol=tidy(status.protocol, 40, one_line=True),
+        instructions=tidy(status.instructions, MAX_INSTRUCTIONS_CHARS),
+        sign_in=shown_sign_in(held.connection),
         stderr=status.stderr,
         log=status.log[-SHOWN_LOG:],
     )

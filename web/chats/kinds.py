@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from web.chats.links import ShownAddress
 from web.chats.markdown.blocks import Block
+from web.chats.offer_kinds import OfferData, ShownAttachment
 from web.harness.mcp.status import LogLine, State
 from web.harness.tools.form_fields import Field
 from web.harness.values.events import Decision, InputAction, ResultPart
@@ -24,6 +25,7 @@ class UserMessage:
     kind: ClassVar[str] = "user"
     text: str
     at: float
+    attachments: tuple[ShownAttachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ class Queued:
     kind: ClassVar[str] = "queued"
     message_id: str
     text: str
+    attachments: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +207,27 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerSignIn:
+    """How a person signs in to a server.
+
+    `offered` says that it can be begun. Then there is an `address` to visit within `seconds`.
+    `done` says that there are tokens, which can be forgotten.
+    """
+
+    offered: bool = False
+    address: ShownAddress | None = None
+    seconds: float = 600.0
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """One MCP server and how it is doing: a slot that its tools lie in.
 
     `key` names it in addresses. `where` is its address or command, without what may be secret.
     `of_host` is one of the configuration file, which every chat has. `retries` says that it is
-    tried again by itself; an attempt takes at most `connect_seconds`. `stderr` and `log` are its
-    last lines.
+    tried again by itself; an attempt takes at most `connect_seconds`. `instructions` are its words
+    to the model, `stderr` and `log` its last lines.
     """
 
     kind: ClassVar[str] = "server"
@@ -225,6 +242,8 @@ class Server:
     title: str = ""
     version: str = ""
     protocol: str = ""
+    instructions: str = ""
+    sign_in: ServerSignIn = ServerSignIn()
     stderr: tuple[str, ...] = ()
     log: tuple[LogLine, ...] = ()
 
@@ -311,4 +330,5 @@ PartData = (
     | Proposal
     | Row
     | Undo
+    | OfferData
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from web.chats.attachments import PendingAttachment
 from web.harness.sessions.identity import HarnessIdentity
 
 
@@ -14,7 +15,7 @@ class ChatRecord:
 
     `order` sorts the side bar, highest first. `deleted_at` is set while a deletion can still be
     undone. `title` is '' until the first message gives one. `tools_off` are the names of tools of
-    MCP servers that a person switched off.
+    MCP servers that a person switched off. `attachments` go with the draft.
     """
 
     id: str
@@ -26,6 +27,7 @@ class ChatRecord:
     draft: str = ""
     deleted_at: float | None = None
     tools_off: tuple[str, ...] = ()
+    attachments: tuple[PendingAttachment, ...] = ()
 
 
 class ChatRecords(Protocol):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from web.chats.attachments import AttachmentLimits, PendingAttachment
 from web.chats.chat import REMEMBERED_REQUESTS, Chat, Turn
 from web.chats.kinds import Row, Undo
 from web.chats.parts import Channel, Clock
 from web.chats.records import ChatRecord, ChatRecords
 from web.chats.servers import Servers
 from web.chats.tasks import TaskOwner
+from web.chats.titles import title_of
 from web.chats.transcript import Transcript
 from web.chats.turns import Turns
 from web.harness.sessions.identity import HarnessIdentity
@@ -22,19 +23,13 @@ from web.harness.sessions.store import SessionStore
 from web.harness.values.config import ModelName
 from web.harness.values.errors import ConfigurationError, DecisionRefused, LimitExceeded, NotFound
 from web.harness.values.events import Decision, InputAction
-from web.harness.values.messages import JsonObject
+from web.harness.values.messages import JsonObject, ResourceBlock
 
 SIDE_BAR = "chats"
 """The channel of the side bar; no chat has this id."""
 
-TITLE_CHARS = 60
 MAX_REASON_CHARS = 10_000
 MAX_REQUEST_ID_CHARS = 200
-
-_MARKS = re.compile(
-    r"^\s*(?:#{1,6}\s|>\s?|[-+*]\s)+|(?<![\w`*~])[`*~]+(?=\w)|(?<=[\w.!?])[`*~]+(?![\w`*~])"
-)
-"""Markdown marks that say nothing in a title. Between words or inside one they stay: `6 * 7`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +38,7 @@ class ChatLimits:
     max_draft_chars: int
     max_title_chars: int
     undo_seconds: float
+    attachments: AttachmentLimits = field(default_factory=AttachmentLimits)
 
 
 class Chats:
@@ -153,9 +149,19 @@ class Chats:
         return self.get(identity, chat.id) if chat.identity == identity else self.get(identity, "")
 
     async def send(
-        self, chat: Chat, text: str, *, request_id: str = "", queue: bool, model: str = ""
+        self,
+        chat: Chat,
+        text: str,
+        *,
+        request_id: str = "",
+        queue: bool,
+        model: str = "",
+        attached: bool = False,
     ) -> Turn:
-        """Sends a message; see `Turns.send`. A model given here is the chat's from now on."""
+        """Sends a message; see `Turns.send`. A model given here is the chat's from now on.
+
+        With `attached` it takes along what a person has attached to the chat's next message.
+        """
         # A message that is refused changes nothing, the model neither.
         model = self._offered(model or chat.record.model)
         if len(request_id) > MAX_REQUEST_ID_CHARS:
@@ -164,11 +170,31 @@ class Chats:
                 hint="Use a shorter one.",
                 code="too_long",
             )
-        turn = Turn(self._new_id(), text, model, request_id or self._new_id())
+        blocks = tuple(each.block for each in chat.record.attachments) if attached else ()
+        self._limits.attachments.check(blocks)
+        turn = Turn(self._new_id(), text, model, request_id or self._new_id(), blocks)
         stands = self._turns.send(chat, turn, queue=queue)
         if stands is turn:
             await self._sent(chat, turn)
         return stands
+
+    async def attach(self, chat: Chat, blocks: Sequence[ResourceBlock]) -> None:
+        """Attaches texts to the next message, all or none. Raises LimitExceeded."""
+        pending = chat.record.attachments
+        self._limits.attachments.check([*(each.block for each in pending), *blocks])
+        await self._attached(chat, blocks)
+
+    async def detach(self, chat: Chat, attachment_id: str) -> None:
+        """Takes an attachment off the next message; one that is not there is fine."""
+        left = [each for each in chat.record.attachments if each.id != attachment_id]
+        await self._write(chat, replace(chat.record, attachments=tuple(left)))
+        chat.show_attachments()
+
+    async def _attached(self, chat: Chat, blocks: Sequence[ResourceBlock]) -> None:
+        new = [PendingAttachment(self._new_id(), block) for block in blocks]
+        attachments = (*chat.record.attachments, *new)
+        await self._write(chat, replace(chat.record, attachments=attachments))
+        chat.show_attachments()
 
     @property
     def running(self) -> int:
@@ -182,18 +208,22 @@ class Chats:
     async def retry(self, chat: Chat, run_id: str) -> Turn:
         """Sends the last message, whose run failed or was stopped, once more."""
         failed = chat.failed
-        text = failed.text if failed is not None else ""
-        turn = Turn(self._new_id(), text, chat.record.model, self._new_id())
+        text, blocks = (failed.text, failed.attachments) if failed is not None else ("", ())
+        turn = Turn(self._new_id(), text, chat.record.model, self._new_id(), blocks)
         return self._turns.retry(chat, run_id, turn)
 
     def stop(self, chat: Chat, run_id: str) -> None:
         self._turns.stop(chat, run_id)
 
-    def take_back(self, chat: Chat, run_id: str) -> str:
-        """Takes a waiting message out of the queue; returns its text. Raises NotFound."""
+    async def take_back(self, chat: Chat, run_id: str) -> str:
+        """Takes a waiting message out of the queue; returns its text. Raises NotFound.
+
+        Its attachments are the next message's again.
+        """
         for turn in chat.queue:
             if turn.run_id == run_id:
                 self._turns.stop(chat, run_id)
+                await self._attached(chat, turn.attachments)
                 return turn.text
         raise NotFound("This message does not wait any more.", hint="It was sent or taken back.")
 
@@ -311,9 +341,12 @@ class Chats:
 
     async def _sent(self, chat: Chat, turn: Turn) -> None:
         record = replace(chat.record, order=self._now(), draft="", model=turn.model)
+        if turn.attachments:
+            record = replace(record, attachments=())
         if not record.title:
             record = replace(record, title=title_of(turn.text))
         await self._write(chat, record)
+        chat.show_attachments()
 
     async def _write(self, chat: Chat, record: ChatRecord) -> None:
         chat.record = record
@@ -365,14 +398,3 @@ class Chats:
 
 def _too_late() -> NotFound:
     return NotFound("This chat was deleted for good.", hint="Start a new one.")
-
-
-def title_of(text: str) -> str:
-    """A chat's title from its first message: the first line with words, without markdown marks."""
-    for line in text.splitlines():
-        title = " ".join(_MARKS.sub("", line).split())
-        if re.search(r"\w", title):
-            if len(title) <= TITLE_CHARS:
-                return title
-            return title[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
-    return ""

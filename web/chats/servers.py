@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from web.chats.chat import Chat
 from web.chats.chat_servers import ChatServers
+from web.chats.sampling import ChatSampler
 from web.chats.tasks import TaskOwner
+from web.chats.turns import Connected
 from web.harness.mcp.connection import Connection
 from web.harness.mcp.connections import Connections, Ways
+from web.harness.mcp.sign_in import SignInSetup
 from web.harness.mcp.spec import ServerSpec
-from web.harness.tools.tool import Tool
+from web.harness.mcp.tokens import TokenStore
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.values.config import ModelName
 from web.harness.values.errors import ConfigurationError
+from web.harness.values.model import Provider
 
 
 class Servers:
     """Owns every connection. `start` and `aclose` are called within the life of `tasks`.
 
     `host` are the servers of the configuration, `demo` the one that comes with the product.
-    `environ` is where servers get their PATH, proxies and the like from.
+    `environ` is where servers get their PATH, proxies and the like from. `providers` answer what
+    servers ask of a chat's model, `folder` is where a chat keeps its files: both only if given.
+    `tokens` are of the servers that were signed in to, `client_metadata_url` is where this program
+    describes itself to those who sign people in ('' for nowhere).
     """
 
     def __init__(
@@ -30,6 +41,10 @@ class Servers:
         host: Sequence[ServerSpec] = (),
         demo: ServerSpec | None = None,
         max_per_chat: int = 20,
+        providers: Callable[[ModelName], Provider] | None = None,
+        folder: Callable[[Chat], Path] | None = None,
+        tokens: TokenStore | None = None,
+        client_metadata_url: str = "",
     ) -> None:
         self._tasks = tasks
         self._environ = environ
@@ -37,6 +52,10 @@ class Servers:
         self._configured = [spec for spec in host if not spec.disabled]
         self._demo = demo
         self._max_per_chat = max_per_chat
+        self._providers = providers
+        self._folder = folder
+        self._tokens = tokens or TokenStore()
+        self.client_metadata_url = client_metadata_url
         self._ways: Ways = {}
         self._host = self._connections()
         self._of_chats: dict[Chat, ChatServers] = {}
@@ -52,9 +71,10 @@ class Servers:
             chat,
             tasks=self._tasks,
             host=self._host,
-            connect_own=self._connections,
+            connect_own=lambda: self._connections(chat),
             max_servers=self._max_per_chat,
             new_id=self._new_id,
+            sample=ChatSampler(chat, self._providers) if self._providers is not None else None,
         )
         self._of_chats[chat] = servers
         chat.channel.refresh = servers.refresh
@@ -62,9 +82,18 @@ class Servers:
     def of(self, chat: Chat) -> ChatServers:
         return self._of_chats[chat]
 
-    async def tools(self, chat: Chat) -> list[Tool]:
-        """What the servers of a chat bring to its next run."""
-        return await self._of_chats[chat].tools()
+    def awaiting(self, identity: HarnessIdentity, state: str) -> Connection | None:
+        """The connection whose sign-in came back, or has come back before, with this `state`."""
+        connections = list(self._host)
+        for chat, servers in self._of_chats.items():
+            if chat.identity == identity:
+                connections += servers.connections()
+        return next((each for each in connections if each.access.knows(state)), None)
+
+    async def connected(self, chat: Chat) -> Connected:
+        """What the servers of a chat bring to a model call."""
+        servers = self._of_chats[chat]
+        return Connected(await servers.tools(), servers.instructions())
 
     @property
     def names(self) -> list[str]:
@@ -99,8 +128,17 @@ class Servers:
             await self.close(chat)
         await self._host.aclose()
 
-    def _connections(self) -> Connections:
-        return Connections(self._tasks.create_task, self._environ, ways=self._ways)
+    def _connections(self, chat: Chat | None = None) -> Connections:
+        """Those of a chat, whose servers may know of its folder, or of the host."""
+        roots = [self._folder(chat)] if chat is not None and self._folder is not None else []
+        # What one person signed in to is open to nobody else; the host's servers are for all.
+        whose = [chat.identity.tenant_id, chat.identity.user_id] if chat is not None else []
+        setup = SignInSetup(
+            self._tokens, owner=json.dumps(whose), client_metadata_url=self.client_metadata_url
+        )
+        return Connections(
+            self._tasks.create_task, self._environ, ways=self._ways, roots=roots, sign_in=setup
+        )
 
     def _notice(self, connection: Connection) -> None:
         for servers in self._of_chats.values():

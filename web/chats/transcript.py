@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from web.chats.attachments import shown_attachment
 from web.chats.inputs import read_input
 from web.chats.kinds import (
     Answer,
@@ -34,6 +35,7 @@ from web.harness.values.events import (
     Event,
     InputAnswered,
     InputRequired,
+    Note,
     RecoveryRequired,
     RunResult,
     TextDelta,
@@ -45,6 +47,7 @@ from web.harness.values.events import (
     UsageReport,
     Waiting,
 )
+from web.harness.values.messages import ResourceBlock
 
 SHOWN_RESULT_CHARS = 8_000
 """Of a tool result; the whole is behind a link."""
@@ -108,10 +111,18 @@ class Transcript:
         channel.settle = self.settle
         channel.put("status-line", "status", self._status)
 
-    def begin(self, run_id: str, text: str, at: float, model: str) -> None:
+    def begin(
+        self,
+        run_id: str,
+        text: str,
+        at: float,
+        model: str,
+        attachments: Sequence[ResourceBlock] = (),
+    ) -> None:
         """A turn starts with the person's message."""
         self._turns[run_id] = _Turn(run_id, at, model)
-        self._channel.put(f"u-{run_id}", "log", UserMessage(text, at))
+        shown = tuple(map(shown_attachment, attachments))
+        self._channel.put(f"u-{run_id}", "log", UserMessage(text, at, shown))
         self._say(Status("working", "Working", run_id))
 
     def take_back(self, run_id: str) -> None:
@@ -170,6 +181,8 @@ class Transcript:
                 self._ask_input(turn, body)
             case InputAnswered():
                 self._answered(turn, body)
+            case Note():
+                self._note(turn, body.text, body.detail)
             case RecoveryRequired() | ContextCondensed():
                 self._note(turn, body.type)
             case _:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-
-import anyio
 
 from web.chats.chat import Chat, Turn
 from web.chats.tasks import TaskOwner
 from web.harness.agent.agent import Agent
 from web.harness.agent.answer import Emit
+from web.harness.agent.run import Prepare
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.event_log import EventLog
 from web.harness.tools.permissions import Permissions
@@ -49,6 +48,14 @@ class TurnLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Connected:
+    """More tools, of which one whose name is taken is left out, and what a model is told of it."""
+
+    tools: Sequence[Tool] = ()
+    instructions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Equipment:
     """What a turn works with, made by the application."""
 
@@ -56,9 +63,8 @@ class Equipment:
     provider: Callable[[ModelName], Provider]
     """The provider of a model; raises ConfigurationError. It stays the application's."""
     tools: Callable[[Chat], ToolRegistry]
-    connected: Callable[[Chat], Awaitable[Iterable[Tool]]] | None = None
-    """More tools of a chat, which may have to be waited for; one whose name is taken is left out.
-    """
+    connected: Callable[[Chat], Awaitable[Connected]] | None = None
+    """What a chat is connected to, asked before each model call; it may have to be waited for."""
 
 
 class Turns:
@@ -84,7 +90,6 @@ class Turns:
         self._changed = changed
         self._running: dict[str, asyncio.Task[None]] = {}
         self._stopping: set[str] = set()
-        self._preparing: dict[str, anyio.CancelScope] = {}
         self._chats: dict[str, Chat] = {}
 
     @property
@@ -151,8 +156,6 @@ class Turns:
         """Stops a run; a waiting one is taken back. One that has ended is fine."""
         if chat.turn is not None and chat.turn.run_id == run_id:
             self._stopping.add(run_id)
-            if run_id in self._preparing:
-                self._preparing[run_id].cancel()
             if chat.agent is not None:
                 chat.agent.cancel()
         elif chat.dequeue(run_id) is not None:
@@ -209,7 +212,7 @@ class Turns:
         chat.turn, chat.failed = turn, None
         chat.runs.append(turn.run_id)
         self._chats[turn.run_id] = chat
-        chat.transcript.begin(turn.run_id, turn.text, self._now(), turn.model)
+        chat.transcript.begin(turn.run_id, turn.text, self._now(), turn.model, turn.attachments)
         self._running[turn.run_id] = self._tasks.create_task(self._run(chat, turn, instead_of))
 
     async def _run(self, chat: Chat, turn: Turn, instead_of: str | None) -> None:
@@ -244,7 +247,6 @@ class Turns:
         """Runs one turn on a session: the agent is made from it, and what it leaves goes back."""
         services.replayable = False
         tools = self._equipment.tools(chat)
-        await self._add_connected(chat, turn, tools)
         if turn.run_id in self._stopping:
             emit([RunResult("cancelled", "", reason="stopped")])
             return
@@ -263,24 +265,37 @@ class Turns:
             session_id=chat.id,
         ) as chat.agent:
             try:
-                result = await chat.agent.perform(turn.text, run_id=turn.run_id, emit=emit)
+                result = await chat.agent.perform(
+                    turn.text,
+                    run_id=turn.run_id,
+                    emit=emit,
+                    attachments=turn.attachments,
+                    prepare=self._connecting(chat, tools),
+                )
                 services.replayable = result.status not in _UNFINISHED
             finally:
                 services.history = chat.history = chat.agent.memory.get_messages()
                 services.state[GRANTS] = chat.grants
                 chat.agent = None
 
-    async def _add_connected(self, chat: Chat, turn: Turn, tools: ToolRegistry) -> None:
-        """Adds what a chat is connected to. This may have to wait, which a stop ends."""
-        if self._equipment.connected is None:
-            return
-        try:
-            with anyio.CancelScope() as self._preparing[turn.run_id]:
-                for tool in await self._equipment.connected(chat):
-                    if tool.name not in tools:
-                        tools.add(tool)
-        finally:
-            del self._preparing[turn.run_id]
+    def _connecting(self, chat: Chat, tools: ToolRegistry) -> Prepare | None:
+        """Brings `tools` up to what the chat is connected to at that moment."""
+        connected = self._equipment.connected
+        if connected is None:
+            return None
+        added: list[str] = []
+
+        async def prepare() -> str:
+            found = await connected(chat)
+            while added:
+                tools.remove(added.pop())
+            for tool in found.tools:
+                if tool.name not in tools:
+                    tools.add(tool)
+                    added.append(tool.name)
+            return found.instructions
+
+        return prepare
 
     async def _go_on(self, chat: Chat, turn: Turn) -> None:
         """After a run: the next message in the queue is sent, and events take less room."""

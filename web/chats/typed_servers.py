@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +33,7 @@ class TypedServer:
     name: str = ""
     folder: str = ""
     protocol: str = "auto"
+    roots: bool = True
     secrets: str = field(default="", repr=False)
 
 
@@ -48,18 +49,24 @@ def spec_of(typed: TypedServer, taken: Container[str]) -> ServerSpec:
             "There is nothing to connect to.", hint="Type an address or a command line."
         )
     is_address = _ADDRESS.match(target) is not None
-    entry: dict[str, Any] = {"protocol": typed.protocol or "auto"}
+    entry: dict[str, Any] = {"protocol": typed.protocol or "auto", "roots": typed.roots}
     if is_address:
         entry |= {"url": target, "headers": _pairs(typed.secrets, colons=True)}
-        guess = urlsplit(target).netloc.rpartition("@")[2].partition(":")[0]
     else:
         words = _words(target)
         entry |= {"command": words[0], "args": words[1:], "env": _pairs(typed.secrets)}
         if typed.folder.strip():
             entry["cwd"] = typed.folder.strip()
-        guess = _program(words)
-    name = typed.name.strip() or _free(guess, taken)
-    # What is typed here is meant as it stands: nothing of this server's environment gets into it.
+    return spec_of_entry(entry, typed.name, taken)
+
+
+def spec_of_entry(entry: Mapping[str, Any], name: str, taken: Container[str]) -> ServerSpec:
+    """What an entry as in `mcpServers` connects to. Without a `name` it gets one not `taken`.
+
+    Raises ConfigurationError, whose words hold no value of headers or variables.
+    """
+    name = name.strip() or _free(_about(entry), taken)
+    # What is given here is meant as it stands: nothing of this server's environment gets into it.
     text = json.dumps({"mcpServers": {name: entry}}).replace("${", "$${")
     return read_servers(text, {})[0]
 
@@ -106,6 +113,17 @@ def _pairs(text: str, *, colons: bool = False) -> dict[str, str]:
             )
         pairs[match[1].strip()] = match[2].strip()
     return pairs
+
+
+def _about(entry: Mapping[str, Any]) -> str:
+    """What an entry may be named after: its host, or its program."""
+    if "command" in entry:
+        return _program([entry["command"], *entry.get("args", ())])
+    try:
+        return urlsplit(str(entry.get("url", ""))).netloc.rpartition("@")[2].partition(":")[0]
+    except ValueError:
+        # Whoever reads the entry says what is wrong with the address.
+        return ""
 
 
 def _program(words: list[str]) -> str:

@@ -66,6 +66,18 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         help="MCP servers that every chat has; a JSON file as below [HARNESS_WEB_MCP_CONFIG]",
     )
     parser.add_argument(
+        "--mcp-tokens",
+        metavar="FILE",
+        help="where sign-ins to MCP servers are kept for the next start: a file that only you can "
+        "read, made if missing; by default they end with the server [HARNESS_WEB_MCP_TOKENS]",
+    )
+    parser.add_argument(
+        "--mcp-client-metadata-url",
+        metavar="URL",
+        help="https address at which you publish /oauth/client-metadata.json of this server, for "
+        "sign-in without registration [HARNESS_WEB_MCP_CLIENT_METADATA_URL]",
+    )
+    parser.add_argument(
         "--no-open",
         action="store_false",
         dest="open_browser",

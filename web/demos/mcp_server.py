@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import base64
 import warnings
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-import anyio
-from mcp.server.context import ServerRequestContext
-from mcp.server.mcpserver import Context, ElicitationResult, Image, MCPServer, Resolve
+from mcp.server.mcpserver import ElicitationResult, Image, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.prompts.base import Message, UserMessage
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.types import (
     INVALID_PARAMS,
@@ -21,12 +20,9 @@ from mcp.types import (
     CompletionArgument,
     CompletionContext,
     EmbeddedResource,
-    EmptyResult,
-    LoggingLevel,
     PromptReference,
     ResourceLink,
     ResourceTemplateReference,
-    SetLevelRequestParams,
     TextContent,
     TextResourceContents,
     ToolAnnotations,
@@ -35,6 +31,7 @@ from pydantic import Field
 
 from web import __version__
 from web.demos.bar_chart import bar_chart
+from web.demos.counter import COUNT_URI, Counter
 from web.demos.pizza import PizzaOrder, ask_for_order, take_order
 from web.demos.planets import (
     NAMES,
@@ -51,6 +48,15 @@ A demo of MCP. Each tool shows one thing: greet (text), draw_bar_chart (image), 
 (structured output), show_planet (embedded resource and resource link), count_to (progress, log \
 messages, cancellation), order_pizza (a form for the person), divide (an error, when dividing by \
 0). All data is made up or rounded; nothing outside this program is read or changed."""
+
+GUIDE = """\
+# What to try
+
+- **Call a tool.** `greet` answers with text, `draw_bar_chart` with a picture, `order_pizza` asks.
+- **Watch a resource.** Watch *The last count*, then have `count_to` count: it says when it changed.
+- **Fill in a template.** *One planet* takes a name and completes it.
+- **Use a prompt.** Type `/` in the message box and pick *Explain a planet*.
+"""
 
 LOOKS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -70,8 +76,8 @@ GREETINGS = {
 }
 Language = Literal["English", "Deutsch", "Français", "Español", "日本語"]
 AUDIENCES = ("a child", "a student", "an astronomer", "a poet")
-LEVELS: tuple[str, ...] = get_args(LoggingLevel)
 PLANET_URI = "demo://planets/{name}"
+GUIDE_URI = "demo://guide"
 
 Number = Annotated[float, Field(ge=-1e9, le=1e9)]
 
@@ -182,6 +188,20 @@ def explain_planet(
     return f"Explain {found.name} to {audience} in three sentences.\n\n{sheet(found)}"
 
 
+def guide() -> str:
+    """What there is to try, as Markdown."""
+    return GUIDE
+
+
+def tour() -> list[Message]:
+    """Asks the model to propose what to try first. It brings the guide along."""
+    resource = TextResourceContents(uri=GUIDE_URI, mime_type="text/markdown", text=GUIDE)
+    return [
+        UserMessage(EmbeddedResource(type="resource", resource=resource)),
+        UserMessage("Tell me in three sentences what I should try first here, and why."),
+    ]
+
+
 async def complete(
     ref: PromptReference | ResourceTemplateReference,
     argument: CompletionArgument,
@@ -192,42 +212,6 @@ async def complete(
     typed = argument.value.lower()
     values = [value for value in known if value.lower().startswith(typed)]
     return Completion(values=values, total=len(values), has_more=False)
-
-
-class Counter:
-    """Counts aloud, as loud as a client of a handshake version asked for.
-
-    Since 2026-07-28 each request says what it wants to hear, and the SDK sees to it.
-    """
-
-    def __init__(self) -> None:
-        self._level: LoggingLevel = "debug"
-
-    async def set_level(
-        self, context: ServerRequestContext[Any, Any], params: SetLevelRequestParams
-    ) -> EmptyResult:
-        """Answers `logging/setLevel`."""
-        self._level = params.level
-        return EmptyResult()
-
-    async def count_to(
-        self,
-        context: Context[Any, Any],
-        number: Annotated[int, Field(ge=1, le=1000, description="Where the count ends")] = 10,
-        pause_seconds: Annotated[float, Field(ge=0, le=10, description="Between numbers")] = 0.3,
-    ) -> str:
-        """Counts slowly and reports its progress, so that it can be watched and stopped."""
-        await self._log(context, "info", f"Counting to {number}.")
-        for step in range(1, number + 1):
-            await anyio.sleep(pause_seconds)
-            await context.report_progress(step, number, f"{step} of {number}")
-            await self._log(context, "debug", f"At {step}.")
-        await self._log(context, "info", "Done.")
-        return f"Counted to {number}."
-
-    async def _log(self, context: Context[Any, Any], level: LoggingLevel, text: str) -> None:
-        if LEVELS.index(level) >= LEVELS.index(self._level):
-            await context.log(level, text, logger_name="count_to")
 
 
 def create_server() -> MCPServer[Any]:
@@ -257,13 +241,14 @@ def create_server() -> MCPServer[Any]:
     server.resource(PLANET_URI, name="planet", title="One planet", mime_type="text/markdown")(
         planet_sheet
     )
-    server.prompt(title="Explain a planet")(explain_planet)
-    server.completion()(complete)  # type: ignore[no-untyped-call]
-    # Clients before 2026-07-28 expect a server that logs to let them set how much. `MCPServer`
-    # offers no other way to answer this method.
-    server._lowlevel_server.add_request_handler(
-        "logging/setLevel", SetLevelRequestParams, counter.set_level
+    server.resource(GUIDE_URI, name="guide", title="What to try", mime_type="text/markdown")(guide)
+    server.resource(COUNT_URI, name="count", title="The last count", mime_type="text/plain")(
+        counter.count
     )
+    server.prompt(title="Explain a planet")(explain_planet)
+    server.prompt(title="Show me around")(tour)
+    server.completion()(complete)  # type: ignore[no-untyped-call]
+    counter.answer_older_clients(server)
     return server
 
 

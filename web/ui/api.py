@@ -16,6 +16,7 @@ from web.chats.inputs import open_inputs
 from web.chats.kinds import Call as CallPart
 from web.harness.sessions.event_log import EventLog
 from web.harness.values.events import RunResult, event_data
+from web.ui.api_servers import SERVER_OPERATIONS
 from web.ui.api_shapes import (
     ApprovalAnswer,
     ChatChange,
@@ -284,6 +285,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         RunStatus,
         refusals=("not_found", "decision_refused", "invalid_arguments"),
     ),
+    *SERVER_OPERATIONS,
     Operation("GET", "/api/health", "Is the server well", health, Nothing, Health),
 )
 

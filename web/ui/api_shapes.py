@@ -106,7 +106,21 @@ class ToolResultContent(Told):
     is_error: bool
 
 
-Content = Annotated[Text | ThinkingText | ToolUse | ToolResultContent, Field(discriminator="type")]
+class AttachedResource(Told):
+    """What a person attached to a message: a text that somebody else wrote."""
+
+    type: Literal["resource"]
+    uri: str
+    name: str
+    media_type: str
+    text: str
+    source: str = Field(description="Who gave it, such as an MCP server.")
+
+
+Content = Annotated[
+    Text | ThinkingText | ToolUse | ToolResultContent | AttachedResource,
+    Field(discriminator="type"),
+]
 
 
 class ChatMessage(Told):
@@ -119,6 +133,7 @@ class ChatMessage(Told):
 class QueuedMessage(Told):
     run_id: str
     text: str
+    attachments: tuple[AttachedResource, ...]
 
 
 class OpenQuestion(Told):

@@ -25,6 +25,7 @@ STATUS: Mapping[str, int] = {
     "unknown_identity": 401,
     "cross_site": 403,
     "stale_page": 403,
+    "skill_read_only": 403,
     "not_found": 404,
     "method_not_allowed": 405,
     "too_large": 413,
@@ -35,6 +36,7 @@ STATUS: Mapping[str, int] = {
     "empty": 422,
     "invalid_arguments": 422,
     "invalid_request": 422,
+    "skill_refused": 422,
     "tool_error": 422,
     # What is going on at the moment
     "agent_busy": 409,
@@ -43,11 +45,14 @@ STATUS: Mapping[str, int] = {
     "lease_lost": 409,
     "request_id_reused": 409,
     "session_conflict": 409,
+    "skill_changed": 409,
+    "skill_exists": 409,
     "limit_exceeded": 429,
     # The server
     "harness_error": 500,
     "internal_error": 500,
     "provider_error": 502,
+    "provider_pictures_refused": 502,
     "too_many_streams": 503,
 }
 """The HTTP status of every error code that can be an answer."""

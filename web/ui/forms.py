@@ -84,6 +84,7 @@ class _Forms:
             request_id=fields.get("request_id", ""),
             queue=True,
             model=fields.get("model", ""),
+            attached=True,
         )
         return stay(request, chat)
 
@@ -127,7 +128,7 @@ class _Forms:
 
     async def take_back(self, chat: Chat, fields: Fields, request: Request) -> Response:
         run_id = request.path_params["run_id"]
-        text = self._chats.take_back(chat, run_id)
+        text = await self._chats.take_back(chat, run_id)
         if not by_script(request):
             await self._chats.keep_draft(chat, text)
         return stay(request, chat, {"taken-back": {"text": text, "run_id": run_id}})

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
 from web.chats.typed_servers import TypedServer
-from web.harness.values.errors import HarnessError
 from web.ui.forms import Fields, leave, of_a_chat, read_fields, stay
 from web.ui.services import UiServices
 
@@ -44,7 +41,7 @@ class _ServerForms:
         """A new chat that is connected to the demo server."""
         identity = self._services.identify(request)
         fields = await read_fields(request)
-        self._check_token(fields)
+        self._services.check_token(fields)
         chat = await self._chats.create(
             identity, model=fields.get("model", ""), request_id=fields.get("request_id", "")
         )
@@ -52,14 +49,14 @@ class _ServerForms:
         return leave(request, f"/chats/{chat.id}")
 
     async def connect_demo(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        self._check_token(fields)
+        self._services.check_token(fields)
         self._servers.connect_demo(chat)
         # The page then suggests what to ask the server for.
         return leave(request, f"/chats/{chat.id}")
 
     async def connect(self, chat: Chat, fields: Fields, request: Request) -> Response:
         """Connects an address; a command is only shown, and waits until it is started."""
-        self._check_token(fields)
+        self._services.check_token(fields)
         servers = self._servers.of(chat)
         spec = servers.typed(
             TypedServer(
@@ -67,6 +64,7 @@ class _ServerForms:
                 name=fields.get("name", ""),
                 folder=fields.get("folder", ""),
                 protocol=fields.get("protocol", ""),
+                roots=fields.get("roots") == "yes",
                 secrets=fields.get("secrets", ""),
             )
         )
@@ -77,7 +75,7 @@ class _ServerForms:
         return stay(request, chat)
 
     async def start(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        self._check_token(fields)
+        self._services.check_token(fields)
         self._servers.of(chat).accept(request.path_params["proposal_id"])
         return stay(request, chat)
 
@@ -86,7 +84,7 @@ class _ServerForms:
         return stay(request, chat)
 
     async def retry(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        self._check_token(fields)
+        self._services.check_token(fields)
         self._servers.of(chat).retry(request.path_params["key"])
         return stay(request, chat)
 
@@ -98,13 +96,3 @@ class _ServerForms:
         tool = request.path_params["tool"]
         await self._chats.switch_tool(chat, tool, on=fields.get("on") == "yes")
         return stay(request, chat)
-
-    def _check_token(self, fields: Fields) -> None:
-        """Raises HarnessError for a form that no page of this server, as it runs now, has shown."""
-        given = fields.get("token", "")
-        if not secrets.compare_digest(given.encode(), self._services.page_token.encode()):
-            raise HarnessError(
-                "This page is older than the server, or not its own, so nothing was started.",
-                hint="Load the page again and try once more.",
-                code="stale_page",
-            )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from jinja2 import Environment
@@ -45,6 +46,16 @@ class UiServices:
     def page_token(self) -> str:
         """What only this server's own pages hold; see `make_environment`."""
         return str(self.templates.globals["page_token"])
+
+    def check_token(self, fields: Mapping[str, str]) -> None:
+        """Raises HarnessError for a form that no page of this server, as it runs now, has shown."""
+        given = fields.get("token", "")
+        if not secrets.compare_digest(given.encode(), self.page_token.encode()):
+            raise HarnessError(
+                "This page is older than the server, or not its own, so nothing was started.",
+                hint="Load the page again and try once more.",
+                code="stale_page",
+            )
 
     def identify(self, connection: HTTPConnection) -> HarnessIdentity:
         """Whose request it is. Raises HarnessError (`unknown_identity`) for a stranger."""

@@ -13,6 +13,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from web.harness.values.text import amount
+
 ARGUMENT_LIMIT = 4_000
 """Characters of a call's arguments that its opened line shows."""
 
@@ -40,8 +42,10 @@ def make_environment(templates: Path, *, zone: tzinfo | None = None) -> Environm
     environment.globals["page_token"] = secrets.token_urlsafe(24)
     environment.filters.update(
         time=time_in(zone),
+        clock=clock_in(zone),
         seconds=seconds,
         size=size,
+        bytes=amount,
         json=pretty_json,
         brief=brief,
         first_line=first_line,
@@ -63,6 +67,17 @@ def time_in(zone: tzinfo | None) -> Callable[[float], Markup]:
         return Markup('<time datetime="{}">{}</time>').format(stamp, words)
 
     return time
+
+
+def clock_in(zone: tzinfo | None) -> Callable[[float], Markup]:
+    """As `time_in`, but it shows only the hour and the minute."""
+
+    def clock(at: float) -> Markup:
+        moment = datetime.fromtimestamp(at, UTC)
+        stamp = moment.isoformat(timespec="seconds")
+        return Markup('<time datetime="{}">{:%H:%M}</time>').format(stamp, moment.astimezone(zone))
+
+    return clock
 
 
 def seconds(value: float) -> str:

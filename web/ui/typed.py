@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-NEVER_SHOWN = ("secrets",)
-"""Fields whose text no page ever holds."""
+FORM_FIELD = re.compile(r"f[0-9]+")
+NEVER_SHOWN = ("secrets", "files")
+"""Fields whose text no page ever holds: what may be secret, and names of files without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +30,6 @@ def typed(request: Request) -> Typed:
             hidden = (name, *NEVER_SHOWN)
             others = {key: value for key, value in fields.items() if key not in hidden}
             return Typed(name, fields[name], others)
-    return Typed()
+    # A tool's form has fields without names of their own; see `field_names`.
+    answers = [text for name, text in fields.items() if FORM_FIELD.fullmatch(name) and text]
+    return Typed("answers", "\n".join(answers))

@@ -95,13 +95,14 @@ def written(folder: Path, name: str) -> list[str]:
 
 @asynccontextmanager
 async def watched(
-    browser: Browser, address: str, **options: Any
+    browser: Browser, address: str, *, others: Sequence[str] = (), **options: Any
 ) -> AsyncIterator[tuple[BrowserContext, Complaints]]:
     """A browser context for one server; `options` are Playwright's.
 
     Fails at the end if a page wrote an error to its console (a violation of its policy is one), or
-    asked another server for anything.
+    asked another server for anything than those at the addresses of `others`.
     """
+    own = (*(f"{each}/" for each in (address, *others)), "data:", "blob:")
     context = await browser.new_context(**options)
     context.set_default_timeout(10_000)
     # Loading a page costs a busy machine most.
@@ -110,7 +111,7 @@ async def watched(
     foreign: list[str] = []
 
     def note(request: Request) -> None:
-        if not request.url.startswith((address + "/", "data:", "blob:")):
+        if not request.url.startswith(own):
             foreign.append(request.url)
 
     context.on("request", note)
@@ -130,7 +131,7 @@ async def staged(
     """A server of its own with these limits, and a `watched` context."""
     model = ScriptedProvider(says("ok"))
     async with (
-        app_server(folder, model, **(limits or {})) as server,
+        app_server(folder, model, settings=None, **(limits or {})) as server,
         watched(browser, server.address, **options) as (context, complaints),
     ):
         yield Stage(server, model, context, complaints)

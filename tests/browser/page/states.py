@@ -100,7 +100,7 @@ async def calls_opened(stage: Stage) -> Page:
 
 async def _asking(stage: Stage, *further: Step) -> Page:
     write = ("write_file", {"path": "plan.md", "content": BEFORE})
-    change = ("write_file", {"path": "plan.md", "content": AFTER})
+    change = ("write_file", {"path": "plan.md", "content": AFTER, "replace": True})
     stage.play(calls(write), calls(change, text="I bring the plan up to date."), list(further))
     page = await stage.open(f"/chats/{await stage.asked('Write the plan, then change it')}")
     await page.get_by_role("button", name="Allow once").click()

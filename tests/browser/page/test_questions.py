@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 
-def write(path: str = "note.txt", content: str = "hello\n") -> tuple[str, dict[str, str]]:
-    return ("write_file", {"path": path, "content": content})
+def write(
+    path: str = "note.txt", content: str = "hello\n", **more: object
+) -> tuple[str, dict[str, object]]:
+    return ("write_file", {"path": path, "content": content, **more})
 
 
 def card(page: Page, path: str = "") -> Locator:
@@ -57,7 +59,7 @@ async def test_a_new_file_shows_tool_arguments_and_what_is_written(
 async def test_a_changed_file_shows_its_difference(stage: Stage, tmp_path: Path) -> None:
     stage.play(
         calls(write(content="one\ntwo\nthree\n")),
-        calls(write(content="one\n2\nthree\n")),
+        calls(write(content="one\n2\nthree\n", replace=True)),
         says("changed"),
     )
     chat = await stage.asked("Write, then change")

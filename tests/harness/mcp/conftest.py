@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from web.harness.mcp.connection import Backoff
+from web.harness.mcp.backoff import Backoff
 from web.harness.mcp.connections import Connections, live_connections
 
 

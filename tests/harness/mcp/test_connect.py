@@ -104,6 +104,7 @@ async def test_bad_tools_are_mended_or_left_out_one_by_one(connections: Connecti
     assert [tool.input_schema for tool in status.tools] == [{"type": "object"}] * 4
     assert status.tools[2].annotations is None
     assert any("'wrong'" in line.text for line in status.log)
+    assert any("'later'" in line.text for line in status.log)
 
 
 @pytest.mark.parametrize(("fault", "count"), [("pages", 5), ("samepage", 2), ("endless", 100)])

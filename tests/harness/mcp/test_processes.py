@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from tests.support.mcp_wire import SECONDS, children, eventually, pids_in, raw, until, until_gone
 from web.harness.mcp.connections import Connections, live_connections
+from web.harness.mcp.spec import ServerSpec
+from web.harness.mcp.stdio import running
 
 pytestmark = pytest.mark.anyio
 
@@ -50,6 +55,29 @@ async def test_a_disconnect_at_once_leaves_nothing(connections: Connections) -> 
     with anyio.fail_after(SECONDS):
         await connections.disconnect("raw")
     assert children() == []
+
+
+async def test_a_start_that_is_cancelled_leaves_nothing_that_it_has_started(
+    tmp_path: Path,
+) -> None:
+    """However early that comes: also while nobody holds the process yet."""
+    sleeper = tmp_path / "sleeper"
+    sleeper.symlink_to(shutil.which("sleep") or "")
+    spec = ServerSpec("s", "stdio", command="sh", args=("-c", f"{sleeper} 600 & {sleeper} 600"))
+
+    async def start() -> None:
+        async with running(spec, os.environ, on_stderr=print, on_long_line=print):
+            await anyio.sleep_forever()
+
+    for turns in range(12):
+        task = asyncio.create_task(start())
+        for _ in range(2 * turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    left = psutil.process_iter(["pid", "cmdline"])
+    await until_gone([p.pid for p in left if str(sleeper) in " ".join(p.info["cmdline"] or ())])
 
 
 async def test_a_failed_connect_leaves_nothing(connections: Connections) -> None:

@@ -10,7 +10,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from tests.support.mcp_wire import SECONDS, children, eventually, raw, until
-from web.harness.mcp.connection import Backoff
+from web.harness.mcp.backoff import Backoff
 from web.harness.mcp.connections import Connections, live_connections
 from web.harness.mcp.status import State
 from web.harness.values.errors import ToolError

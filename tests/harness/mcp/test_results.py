@@ -27,6 +27,7 @@ from web.harness.mcp.results import MAX_SHOWN, MAX_TEXT_CHARS, json_text, tool_o
 from web.harness.tools.outputs import bounded
 from web.harness.tools.tool import Blob, ToolOutput
 from web.harness.values.events import ResultPart
+from web.harness.values.messages import TextBlock
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +63,7 @@ async def read(
 
 async def test_text_is_text_and_needs_no_parts() -> None:
     output = await read(TextContent(text="one"), TextContent(text="two"))
-    assert [block.text for block in output.content] == ["one", "two"]
+    assert output.content == (TextBlock("one"), TextBlock("two"))
     assert output.parts == ()
     assert not output.is_error
 

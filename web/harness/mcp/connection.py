@@ -7,17 +7,24 @@ import importlib
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from web.harness.mcp.asking import Asker
-from web.harness.mcp.spec import ServerSpec, Way
+from web.harness.mcp.backoff import Backoff
+from web.harness.mcp.sampling import Sampler
+from web.harness.mcp.sign_in import SignIn, SignInSetup
+from web.harness.mcp.spec import Kind, ServerSpec, Way
 from web.harness.mcp.status import Journal, State, Status
+from web.harness.mcp.tokens import TokenStore
+from web.harness.mcp.watches import Watches
 from web.harness.tools.threads import run_in_thread
-from web.harness.values.errors import ToolError
+from web.harness.values.errors import ConfigurationError, ToolError
 from web.harness.values.messages import JsonObject
 
 if TYPE_CHECKING:
@@ -37,34 +44,25 @@ NOTICE_SECONDS = 0.1
 """Lines of a server are told to watchers at most this often; a change of state at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Seconds before an ended connection is made anew: `first`, doubled each time up to `most`.
-
-    A connection that lived for `healthy` seconds begins anew. One that never came about is tried
-    `attempts` times.
-    """
-
-    first: float = 0.5
-    most: float = 60.0
-    healthy: float = 60.0
-    attempts: int = 5
-
-    def wait(self, failures: int) -> float:
-        """The wait after the given number of failures in a row, which is at least 1."""
-        return min(self.first * 2.0 ** min(failures - 1, 30), self.most)
-
-
 class Connection:
     """A connection as others see it. Made by `Connections`, whose task runs it."""
 
     def __init__(
-        self, spec: ServerSpec, environ: Mapping[str, str], way: Way, backoff: Backoff
+        self,
+        spec: ServerSpec,
+        environ: Mapping[str, str],
+        way: Way,
+        backoff: Backoff,
+        roots: Sequence[Path] = (),
+        sign_in: SignInSetup | None = None,
     ) -> None:
         self.spec = spec
+        self.access = SignIn(spec, sign_in or SignInSetup(TokenStore()), self._sign_in_changed)
         self._environ = environ
         self._way = way
         self._backoff = backoff
+        self._roots = roots
+        self._watches = Watches(time.time, self._watches_changed)
         self._journal = Journal(spec.conceal, time.time, self._line_came)
         self._status = Status("connecting")
         self._lines_shown = True
@@ -106,6 +104,11 @@ class Connection:
         """
         await self._ready_session()
 
+    async def settled(self) -> None:
+        """Waits shortly while a tool list that the server says has changed is being read."""
+        if self._session is not None:
+            await self._session.settled()
+
     async def call(
         self,
         name: str,
@@ -113,16 +116,87 @@ class Connection:
         *,
         on_progress: OnProgress | None = None,
         ask: Asker | None = None,
+        sample: Sampler | None = None,
     ) -> mcp_types.CallToolResult:
         """Calls a tool by the server's own name for it.
 
         `on_progress(done, total or None, words)` is called at most ten times a second, and always
         with the last report. A call that stays silent for `spec.call_seconds` is cut off; while
-        `ask` has a question open, its clock stands still. A result with `is_error` is returned.
-        Raises ToolError in words. Cancelling the caller cancels the call at the server.
+        `ask` has a question open or `sample` is at work, its clock stands still. `sample` is
+        asked for nothing that `ask` has not shown the person. A result with `is_error` is
+        returned. Raises ToolError in words. Cancelling the caller cancels the call at the server.
         """
         session = await self._ready_session()
-        return await session.call(name, arguments, on_progress, ask)
+        return await session.call(name, arguments, on_progress, ask, sample)
+
+    async def read_resource(self, uri: str) -> mcp_types.ReadResourceResult:
+        """What a resource holds now; see `reading.read_resource` for its limits.
+
+        Raises ToolError in words, also after `spec.call_seconds`.
+        """
+        from web.harness.mcp.reading import read_resource
+
+        session = await self._ready_session()
+        asked_at = self._watches.now()
+        result = await read_resource(session, uri)
+        self._watches.was_read(uri, asked_at)
+        return result
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str]
+    ) -> mcp_types.GetPromptResult:
+        """The messages of a prompt; see `reading.get_prompt` for its limits.
+
+        Raises ToolError in words, also after `spec.call_seconds`.
+        """
+        from web.harness.mcp.reading import get_prompt
+
+        return await get_prompt(await self._ready_session(), name, arguments)
+
+    async def complete(
+        self,
+        reference: mcp_types.PromptReference | mcp_types.ResourceTemplateReference,
+        argument: str,
+        value: str,
+        others: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[str, ...]:
+        """What the server thinks that `value` may become; `others` are typed already.
+
+        Nothing where it cannot tell, does not within five seconds, or is not connected.
+        """
+        from web.harness.mcp.reading import complete
+
+        if self._session is None:
+            return ()
+        return await complete(self._session, reference, argument, value, others)
+
+    async def watch_resource(self, uri: str) -> None:
+        """Has news of a resource told in `status.updated`, after a restart of the server too.
+
+        News is also told where some may have been missed. Raises ToolError in words.
+        """
+        session = await self._ready_session()
+        await session.subscriptions.watch(uri)
+
+    async def unwatch_resource(self, uri: str) -> None:
+        """Ends `watch_resource`; one that is not watched is fine. Never fails."""
+        if self._session is None:
+            self._watches.discard(uri)
+        else:
+            await self._session.subscriptions.unwatch(uri)
+
+    def begin_sign_in(self, redirect_uri: str) -> None:
+        """Connects with a sign-in, after which the browser comes back to `redirect_uri`.
+
+        Once `status.sign_in` has an address, a person has to go there, and `access.finish` takes
+        what comes back. Twice is once. Raises ConfigurationError where none is waited for.
+        """
+        if self.access.begun:
+            return
+        if self._status.state != "sign_in" or not self.access.possible:
+            raise ConfigurationError(f"'{self.spec.name}' does not wait for a sign-in.")
+        self.access.begin(redirect_uri)
+        self._wanted.set()
 
     def leave(self) -> None:
         """Ends the connection soon; whoever runs it waits for that."""
@@ -136,12 +210,15 @@ class Connection:
 
     async def run(self) -> None:
         """Keeps the server connected until `leave`, or until this task is cancelled."""
+        stop = self.access.watch(self._signed)
         try:
             # A page must not stand still while the SDK is loaded.
-            await run_in_thread(_load)
+            await run_in_thread(lambda: _load(self.spec.kind))
             await self._keep()
         finally:
+            stop()
             self._session = None
+            self.access.end(f"'{self.spec.name}' has been disconnected.")
             self._set("closed", retry_at=None)
 
     async def _keep(self) -> None:
@@ -150,6 +227,8 @@ class Connection:
             began = anyio.current_time()
             self._served = False
             failure = await self._serve()
+            if not self._served:
+                self.access.end(failure.cause)
             if self._leaving.is_set():
                 return
             if not self._served:
@@ -177,6 +256,9 @@ class Connection:
                     self._way,
                     journal=self._journal,
                     changed=self._list_changed,
+                    watches=self._watches,
+                    roots=self._roots,
+                    access=self.access,
                 ) as session:
                     self._scope.deadline = math.inf
                     self._enter(session)
@@ -226,13 +308,16 @@ class Connection:
         info = client.server_info
         self._served = True
         self._session = session
+        self.access.end("")
         self._set(
             "ready",
             title=(info.title or info.name) if info else "",
             version=info.version if info else "",
             protocol=client.protocol_version,
             instructions=client.instructions or "",
-            tools=session.tools,
+            completes=client.server_capabilities.completions is not None,
+            subscribable=session.subscriptions.offered,
+            **session.lists.read_so_far(),
         )
 
     def _end(self, session: Session) -> None:
@@ -271,7 +356,34 @@ class Connection:
 
     def _list_changed(self) -> None:
         if self._session is not None:
-            self._set("ready", tools=self._session.tools)
+            self._set("ready", **self._session.lists.read_so_far())
+
+    def _sign_in_changed(self) -> None:
+        """A person is waited for while a connection is made: that takes as long as it takes."""
+        if self._scope is None or self._session is not None or self._leaving.is_set():
+            return
+        if self.access.waiting:
+            self._scope.deadline = math.inf
+            state: State = "sign_in" if self.access.address else "connecting"
+            self._set(state, cause="", sign_in=self.access.address)
+        else:
+            self._scope.deadline = anyio.current_time() + self.spec.connect_seconds
+            self._set("connecting", sign_in="")
+
+    def _signed(self, signed_in: bool) -> None:
+        """A person has signed in or out, perhaps at another connection to the same server."""
+        from web.harness.mcp.failures import Failure
+
+        if signed_in and self._status.state == "sign_in" and not self.access.begun:
+            self.retry()
+        if not signed_in:
+            self.access.signed_in = False
+            self._set(self._status.state)
+            if self._session is not None:
+                self._session.end(Failure("You have signed out.", "sign_in", lasting=True))
+
+    def _watches_changed(self) -> None:
+        self._set(self._status.state, watched=self._watches.uris, updated=self._watches.updated)
 
     def _line_came(self) -> None:
         self._lines_shown = False
@@ -280,6 +392,7 @@ class Connection:
             self._notice = loop.call_later(NOTICE_SECONDS, self._tell)
 
     def _set(self, state: State, **changes: Any) -> None:
+        changes = {"signed_in": self.access.signed_in, **changes}
         self._status = replace(self._status, state=state, **changes)
         self._news.set()
         self._news = asyncio.Event()
@@ -296,5 +409,7 @@ class Connection:
                 log.exception("A watcher of the MCP server '%s' failed", self.spec.name)
 
 
-def _load() -> None:
+def _load(kind: Kind) -> None:
     importlib.import_module("web.harness.mcp.session")
+    if kind != "stdio":
+        importlib.import_module("web.harness.mcp.trust").trusted()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
-from web.harness.mcp.connection import Backoff, Connection
+from web.harness.mcp.backoff import Backoff
+from web.harness.mcp.connection import Connection
+from web.harness.mcp.sign_in import SignInSetup
 from web.harness.mcp.spec import ServerSpec, Way
+from web.harness.mcp.tokens import TokenStore
 from web.harness.values.errors import ConfigurationError, NotFound
 
 Spawn = Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
@@ -21,7 +25,9 @@ class Connections:
     """Owns the task of each connection through `spawn`.
 
     `environ` is where servers get their PATH, proxies and the like from; nothing else of it
-    reaches them. Servers connect side by side, and each costs only itself when it fails.
+    reaches them. `roots` are folders that servers are told of when they ask; they are made then.
+    `sign_in` says what they are signed in to with; by default the tokens end with this object.
+    Servers connect side by side, and each costs only itself when it fails.
     """
 
     def __init__(
@@ -31,11 +37,15 @@ class Connections:
         *,
         ways: Ways | None = None,
         backoff: Backoff | None = None,
+        roots: Sequence[Path] = (),
+        sign_in: SignInSetup | None = None,
     ) -> None:
         self._spawn = spawn
         self._environ = environ
         self._ways = {} if ways is None else ways
         self._backoff = backoff or Backoff()
+        self._roots = tuple(roots)
+        self._sign_in = sign_in or SignInSetup(TokenStore())
         self._held: dict[str, Connection] = {}
         self._tasks: dict[Connection, asyncio.Task[None]] = {}
         self._closed = False
@@ -50,7 +60,7 @@ class Connections:
         if spec.name in self._held:
             raise ConfigurationError(f"There is a server named '{spec.name}' already.")
         way = self._ways.setdefault((spec.kind, spec.command, spec.args, spec.url), Way())
-        connection = Connection(spec, self._environ, way, self._backoff)
+        connection = Connection(spec, self._environ, way, self._backoff, self._roots, self._sign_in)
         self._held[spec.name] = connection
         task = self._spawn(connection.run())
         self._tasks[connection] = task
@@ -97,11 +107,18 @@ class Connections:
 
 @asynccontextmanager
 async def live_connections(
-    environ: Mapping[str, str], *, ways: Ways | None = None, backoff: Backoff | None = None
+    environ: Mapping[str, str],
+    *,
+    ways: Ways | None = None,
+    backoff: Backoff | None = None,
+    roots: Sequence[Path] = (),
+    sign_in: SignInSetup | None = None,
 ) -> AsyncIterator[Connections]:
     """Connections for as long as a block lasts, for whoever has no owner of tasks."""
     async with asyncio.TaskGroup() as group:
-        connections = Connections(group.create_task, environ, ways=ways, backoff=backoff)
+        connections = Connections(
+            group.create_task, environ, ways=ways, backoff=backoff, roots=roots, sign_in=sign_in
+        )
         try:
             yield connections
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from mcp_types import (
     PARSE_ERROR,
     REQUEST_TIMEOUT,
     UNSUPPORTED_PROTOCOL_VERSION,
+    URL_ELICITATION_REQUIRED,
 )
 from pydantic import ValidationError
 
@@ -28,6 +30,11 @@ from web.harness.values.errors import ToolError
 
 NEEDS_LEGACY = "mcp_needs_legacy"
 """The code of a ToolError that the forced older protocol would cure."""
+
+REJECTED = -1
+"""The code of what a person turned down."""
+
+_TOO_FEW_RIGHTS = re.compile(r'\berror="?insufficient_scope\b')
 
 MAX_WORDS = 400
 """Characters of a server's own words that a failure repeats."""
@@ -56,11 +63,14 @@ class Seen:
 
     `status` is the last refusal of a request, `challenge` the WWW-Authenticate beside it;
     `ending` how the process ended, in words; `session_lost` that a request was refused since
-    the server does not know the session, so it was not run.
+    the server does not know the session, so it was not run; `failure` why a sign-in did not work;
+    `last` why the connection ends once the request that was refused has been told.
     """
 
     status: int | None = None
     challenge: str = ""
+    failure: Failure | None = None
+    last: Failure | None = None
     ending: str = ""
     session_lost: bool = False
 
@@ -85,7 +95,7 @@ def explain(error: BaseException, spec: ServerSpec, seen: Seen) -> Failure:
         if isinstance(leaf, Unreachable):
             return leaf.failure
     if spec.kind != "stdio" and seen.status is not None:
-        refused = _refused(spec, seen.status)
+        refused = _refused(spec, seen)
         if refused is not None:
             return refused
     for leaf in leaves:
@@ -116,7 +126,7 @@ def call_error(error: BaseException, tool: str, spec: ServerSpec, seen: Seen) ->
         return ended_call(tool, spec, seen)
     words = _words(spec, leaf.message) or f"error {leaf.code}"
     if leaf.code == INTERNAL_ERROR and spec.kind != "stdio" and seen.status is not None:
-        refused = _refused(spec, seen.status)
+        refused = _refused(spec, seen)
         words = refused.cause if refused is not None else words
     if "back-channel" in words:
         return ToolError(
@@ -130,9 +140,23 @@ def call_error(error: BaseException, tool: str, spec: ServerSpec, seen: Seen) ->
         return ToolError(f"The server does not take these arguments of '{tool}': {words}")
     if leaf.code == PARSE_ERROR:
         return ToolError(f"The answer to '{tool}' could not be read: it is not MCP, or too large.")
+    if leaf.code == REJECTED:
+        return ToolError(f"'{tool}' did not get what it asked for: {words}.")
+    if leaf.code == URL_ELICITATION_REQUIRED:
+        return ToolError(f"A person has to visit a page for '{tool}' first: {words}.")
     if leaf.code == REQUEST_TIMEOUT:
         return ToolError(f"The server gave up on '{tool}': {words}")
     return ToolError(f"The server refused '{tool}': {words}")
+
+
+def refusal(error: BaseException, spec: ServerSpec, seen: Seen) -> str:
+    """The words for a request that failed, and that neither connects nor calls a tool."""
+    leaf = min(_leaves(error), key=_vagueness)
+    if isinstance(leaf, TimeoutError):
+        return "the server gave no answer in time."
+    if isinstance(leaf, MCPError) and leaf.code != CONNECTION_CLOSED:
+        return f"{_words(spec, leaf.message) or f'error {leaf.code}'}."
+    return explain(error, spec, seen).cause
 
 
 def ended_call(tool: str, spec: ServerSpec, seen: Seen) -> ToolError:
@@ -156,7 +180,7 @@ def lost_session_call(tool: str, spec: ServerSpec) -> ToolError:
     """The words for a call that a restarted server refused, since it does not know the session."""
     return ToolError(
         f"'{spec.name}' has forgotten this session, so '{tool}' was not run. "
-        "It is being connected anew: call the tool again."
+        "It is being connected anew: try again."
     )
 
 
@@ -209,9 +233,23 @@ def _protocol_error(error: MCPError, spec: ServerSpec, seen: Seen) -> Failure:
     return Failure(f"The server refused to connect: {words}")
 
 
-def _refused(spec: ServerSpec, status: int) -> Failure | None:
+def more_rights(seen: Seen) -> bool:
+    """Whether the last request was refused since the person has given too few rights."""
+    return seen.status == 403 and _TOO_FEW_RIGHTS.search(seen.challenge) is not None
+
+
+def _refused(spec: ServerSpec, seen: Seen) -> Failure | None:
+    status = seen.status or 0
     if status == 401:
+        if seen.failure is not None:
+            return seen.failure
+        if any(name.lower() == "authorization" for name in spec.headers):
+            words = f"{spec.host} does not take the Authorization header that it was given (401)."
+            return Failure(words, lasting=True)
         return Failure(f"{spec.host} asks you to sign in.", state="sign_in", lasting=True)
+    if more_rights(seen):
+        words = f"{spec.host} wants more rights than it has been given. Sign in once more."
+        return Failure(words, state="sign_in", lasting=True)
     if status == 403:
         return Failure(f"{spec.host} refuses access (403).", lasting=True)
     if status in (404, 405, 410):

@@ -16,6 +16,7 @@ from web.harness.mcp.checking import SchemaCheck
 from web.harness.mcp.naming import tool_name
 from web.harness.mcp.questions import asker
 from web.harness.mcp.results import tool_output
+from web.harness.mcp.sampling import Sampler
 from web.harness.mcp.schemas import model_schema
 from web.harness.mcp.wording import tidy
 from web.harness.tools.tool import (
@@ -47,6 +48,7 @@ class Caller(Protocol):
         *,
         on_progress: ReportProgress | None = None,
         ask: Asker | None = None,
+        sample: Sampler | None = None,
     ) -> mcp_types.CallToolResult: ...
 
 
@@ -72,11 +74,13 @@ def offered_tools(
     call: Caller,
     taken: Container[str] = (),
     keep: KeepBlob | None = None,
+    sample: Sampler | None = None,
 ) -> list[OfferedTool]:
     """The tools in the server's order, each one asking before it runs.
 
-    `taken` are the names of other tools. `keep` takes pictures and sound of results. Of two tools
-    that the server calls alike, the first. Touches nothing: a long list is best done in a thread.
+    `taken` are the names of other tools. `keep` takes pictures and sound of results, `sample`
+    asks the model for the server, which the person has to agree to each time. Of two tools that
+    the server calls alike, the first. Touches nothing: a long list is best done in a thread.
     """
     offered: dict[str, OfferedTool] = {}
     names: set[str] = set()
@@ -86,7 +90,7 @@ def offered_tools(
         name = tool_name(server_name, tool.name, _Both(names, taken))
         names.add(name)
         offered[tool.name] = OfferedTool(
-            _as_tool(name, tool, call, keep),
+            _as_tool(name, tool, _handler(tool, call, keep, sample)),
             tool.name,
             _title(tool),
             hints_of(tool.annotations),
@@ -136,14 +140,14 @@ class _Both(Container[str]):
         return name in self._one or name in self._other
 
 
-def _as_tool(name: str, tool: mcp_types.Tool, call: Caller, keep: KeepBlob | None) -> Tool:
+def _as_tool(name: str, tool: mcp_types.Tool, handler: Handler) -> Tool:
     schema = model_schema(tool.input_schema)
     description = tidy(tool.description, MAX_DESCRIPTION_CHARS) or _title(tool)
     return Tool(
         name=name,
         description=f"{description}\n\n{schema.note}" if schema.note else description,
         input_schema=schema.schema,
-        handler=_handler(tool, call, keep),
+        handler=handler,
         permission=PermissionLevel.ASK,
         timeout_seconds=LONGEST_CALL_SECONDS,
         replay=_replay(tool.annotations),
@@ -152,13 +156,19 @@ def _as_tool(name: str, tool: mcp_types.Tool, call: Caller, keep: KeepBlob | Non
     )
 
 
-def _handler(tool: mcp_types.Tool, call: Caller, keep: KeepBlob | None) -> Handler:
+def _handler(
+    tool: mcp_types.Tool, call: Caller, keep: KeepBlob | None, sample: Sampler | None
+) -> Handler:
     wire_name = tool.name
     check = SchemaCheck(tool.output_schema) if tool.output_schema is not None else None
 
     async def handle(arguments: JsonObject, context: ToolContext) -> ToolOutput:
         result = await call(
-            wire_name, arguments, on_progress=context.progress, ask=asker(context.ask)
+            wire_name,
+            arguments,
+            on_progress=context.progress,
+            ask=asker(context.ask),
+            sample=sample,
         )
         return await tool_output(result, check, keep)
 

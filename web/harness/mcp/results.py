@@ -1,4 +1,4 @@
-"""Results of a server: text for the model, parts for a person, binary data put aside.
+"""Results of a server: text and pictures for the model, parts for a person, data put aside.
 
 A result may have tens of megabytes. Anything but a small one is worked on in a thread, in steps
 that let the event loop in between.
@@ -26,13 +26,15 @@ from mcp_types import (
 )
 
 from web.harness.mcp.checking import SchemaCheck, weight
-from web.harness.mcp.media import UNKNOWN, amount, kind_of, media_type_of
+from web.harness.mcp.media import UNKNOWN, kind_of, media_type_of
 from web.harness.mcp.wording import tidy
 from web.harness.tools.outputs import MAX_PART_CHARS, MAX_PARTS, MAX_TITLE_CHARS, MAX_URI_CHARS
+from web.harness.tools.pictures import image_block, is_too_large, pixel_size
 from web.harness.tools.tool import Blob, KeepBlob, ToolOutput
 from web.harness.tools.words import shorten
 from web.harness.values.events import ResultPart
-from web.harness.values.messages import TextBlock
+from web.harness.values.messages import ResultContent, TextBlock
+from web.harness.values.text import amount
 
 MAX_TEXT_CHARS = 400_000
 """Of a result; the configuration of an agent limits what a model is sent of it further."""
@@ -67,7 +69,7 @@ async def tool_output(
     parts = tuple(_with_fate(part, kept) for part in reading.parts)
     if all(part.kind == "text" for part in parts):
         parts = ()
-    return ToolOutput(tuple(map(TextBlock, reading.said)), result.is_error, parts)
+    return ToolOutput(tuple(reading.said), result.is_error, parts)
 
 
 def _is_small(result: CallToolResult) -> bool:
@@ -96,10 +98,13 @@ def _with_fate(part: ResultPart, kept: set[str]) -> ResultPart:
 
 @dataclass(slots=True)
 class _Reading:
-    """What is read of one result: `said` for the model, `parts` and `blobs` for a person."""
+    """What is read of one result: `said` for the model, `parts` and `blobs` for a person.
+
+    Each picture stands after the line that names it.
+    """
 
     check: SchemaCheck | None
-    said: list[str] = field(default_factory=list)
+    said: list[ResultContent] = field(default_factory=list)
     parts: list[ResultPart] = field(default_factory=list)
     blobs: list[Blob] = field(default_factory=list)
     left: int = MAX_TEXT_CHARS
@@ -120,7 +125,7 @@ class _Reading:
         elif self.check is not None and not result.is_error and self.check.faults(None):
             self._note("The tool promises a structured result, but sent none.")
         if not self.said:
-            self.said.append("")
+            self.said.append(TextBlock(""))
 
     def _content(self, content: ContentBlock) -> None:
         match content:
@@ -152,7 +157,7 @@ class _Reading:
                 f"[Cut here: only {MAX_TEXT_CHARS:,} characters of the result were read.]"
             )
         self.left -= len(text)
-        self.said.append(text)
+        self.said.append(TextBlock(text))
 
     def _show(self, part: ResultPart) -> None:
         self.shown += 1
@@ -160,7 +165,7 @@ class _Reading:
             self.parts.append(replace(part, text=part.text[:MAX_PART_CHARS]))
 
     def _note(self, words: str) -> None:
-        self.said.append(f"[{words}]")
+        self.said.append(TextBlock(f"[{words}]"))
         self.parts.append(ResultPart("note", words))
 
     def _data(self, encoded: str, claimed: str, uri: str = "") -> None:
@@ -174,11 +179,19 @@ class _Reading:
         # The model is told what the server says, unless the page knows better.
         shown = claimed if kind == "file" else media_type
         place = f" {uri}" if uri else ""
+        size = pixel_size(data) if kind == "image" else None
+        if size is not None and is_too_large(size):
+            large = f"of {size[0]:,} x {size[1]:,} pixels: too many to be shown"
+            self._note(f"{kind} {shown}, {amount(len(data))}{place}, {large}")
+            return
         self._say(f"[{kind} {shown}, {amount(len(data))}{place}]")
         blob = Blob(hashlib.sha256(data).hexdigest(), media_type, data)
         if self.shown < MAX_SHOWN:
             self.blobs.append(blob)
         title = tidy(uri.rpartition("/")[2], MAX_TITLE_CHARS, one_line=True)
+        picture = image_block(data, title, sha256=blob.sha256)
+        if picture is not None:
+            self.said.append(picture)
         self._show(ResultPart(kind, "", title, uri, shown, len(data), blob.sha256))
 
     def _link(self, link: ResourceLink) -> None:
@@ -207,9 +220,10 @@ class _Reading:
 
     def _is_all_text_of(self, value: Any) -> bool:
         """Whether the only text is the structured result once more, as servers like to send."""
-        if [part.kind for part in self.parts] != ["text"] or len(self.said) != 1:
+        texts = [block.text for block in self.said if isinstance(block, TextBlock)]
+        if [part.kind for part in self.parts] != ["text"] or len(texts) != 1:
             return False
-        text = self.said[0]
+        text = texts[0]
         if len(text) > _COMPARED_CHARS:
             # By their beginnings: to read megabytes of JSON in one go would hold up everybody.
             start, _ = json_text(value, _COMPARED_CHARS)

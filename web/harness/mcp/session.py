@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
+from anyio.abc import TaskGroup
 from mcp.client import Client, IncomingMessage, Transport
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from web import __version__
 from web.harness.mcp.asking import Asker
+from web.harness.mcp.authorising import Authorised
 from web.harness.mcp.calls import Call, Calls, OnProgress
 from web.harness.mcp.failures import (
     SESSION_LOST,
@@ -24,40 +27,61 @@ from web.harness.mcp.failures import (
     call_error,
     explain,
     lost_session_call,
+    refusal,
     silent_call,
 )
+from web.harness.mcp.listing import Listing, Lists
+from web.harness.mcp.roots import told_roots
+from web.harness.mcp.sampling import Sampler
+from web.harness.mcp.sign_in import SignIn
 from web.harness.mcp.spec import Protocol, ServerSpec, Way
 from web.harness.mcp.status import Journal
+from web.harness.mcp.subscriptions import Subscriptions
 from web.harness.mcp.tap import Tap
 from web.harness.mcp.transports import Wire, legacy_sse, stdio, streamable_http
+from web.harness.mcp.watches import Watches
 from web.harness.tools.outputs import as_output
 from web.harness.values.messages import JsonObject
 
-MAX_PAGES = 100
-MAX_TOOLS = 5_000
+SETTLE_SECONDS = 3.0
 LOG_LEVEL: types.LoggingLevel = "info"
-LISTEN_AGAIN_SECONDS = (1.0, 60.0)
-"""The first and the longest wait before a lost subscription is asked for again."""
 
 _NOT_STREAMABLE = frozenset({400, 404, 405, 406, 415, 501})
 """Refusals after which an address may still speak the older HTTP+SSE."""
 
+_T = TypeVar("_T")
+
 
 class Session:
-    """One connected server. `over` is set once it has ended; `failure` then says why."""
+    """One connected server. `over` is set once it has ended; `failure` then says why.
 
-    def __init__(self, spec: ServerSpec, journal: Journal, changed: Callable[[], None]) -> None:
-        self.tools: tuple[types.Tool, ...] = ()
+    `client`, `lists` and `subscriptions` are there once it is entered.
+    """
+
+    subscriptions: Subscriptions
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        journal: Journal,
+        changed: Callable[[], None],
+        watches: Watches,
+        roots: Sequence[Path],
+        access: SignIn,
+    ) -> None:
         self.over = anyio.Event()
         self.failure: Failure | None = None
         self.seen = Seen()
         self._spec = spec
         self._journal = journal
         self._changed = changed
+        self._watches = watches
+        self._roots = roots if spec.roots else ()
+        self._access = access
         self._tap = Tap(journal.add)
-        self._calls = Calls(spec.name)
-        self._stale = anyio.Event()
+        self._calls = Calls(spec.name, journal.add)
         self._client: Client | None = None
+        self._lists: Lists | None = None
 
     @property
     def client(self) -> Client:
@@ -65,6 +89,13 @@ class Session:
         if self._client is None:
             raise RuntimeError("The session has not been entered.")
         return self._client
+
+    @property
+    def lists(self) -> Lists:
+        """What the server offers. Raises RuntimeError before it is entered."""
+        if self._lists is None:
+            raise RuntimeError("The session has not been entered.")
+        return self._lists
 
     @property
     def legacy(self) -> bool:
@@ -91,10 +122,16 @@ class Session:
             if self._spec.protocol == LATEST_MODERN_VERSION:
                 await self._discover()
             way.legacy = self.legacy
-            await self._refresh()
+            self._lists = Lists(self._client)
+            if self.lists.tools.entries is None:
+                await self._read(self.lists.tools)
             async with anyio.create_task_group() as group:
-                group.start_soon(self._follow_tools)
-                group.start_soon(self._listen)
+                self.subscriptions = self._subscriptions(group)
+                group.start_soon(self._follow, self.lists.tools)
+                for each in self.lists.later:
+                    each.outdate()
+                    group.start_soon(self._follow, each)
+                group.start_soon(self.subscriptions.keep)
                 group.start_soon(self._ask_for_log)
                 yield self
                 group.cancel_scope.cancel()
@@ -105,14 +142,29 @@ class Session:
         arguments: JsonObject,
         on_progress: OnProgress | None = None,
         ask: Asker | None = None,
+        sample: Sampler | None = None,
     ) -> types.CallToolResult:
         """The result, from any task. Raises ToolError; cancelled, it cancels at the server too."""
-        call = Call(self._spec.call_seconds, on_progress, ask)
+        call = Call(self._spec.call_seconds, on_progress, ask, sample)
+
+        def send() -> Awaitable[types.CallToolResult]:
+            return self.client.call_tool(name, arguments, progress_callback=call.progressed)
+
+        return await self._answered(call, name, lambda: self._calls.after_visits(call, send))
+
+    async def settled(self) -> None:
+        """Waits at most `SETTLE_SECONDS` while the tools are being read again."""
+        with anyio.move_on_after(SETTLE_SECONDS):
+            await self.lists.tools.settled.wait()
+
+    async def request(self, name: str, send: Callable[[], Awaitable[_T]]) -> _T:
+        """The answer to another request that is called `name`, as for a call."""
+        return await self._answered(Call(self._spec.call_seconds), name, send)
+
+    async def _answered(self, call: Call, name: str, send: Callable[[], Awaitable[_T]]) -> _T:
         try:
             with self._calls.entered(call):
-                return await self.client.call_tool(
-                    name, arguments, progress_callback=call.progressed
-                )
+                return await send()
         except Exception as error:
             if self._is_session_lost(error):
                 raise lost_session_call(name, self._spec) from error
@@ -125,7 +177,8 @@ class Session:
         if self._spec.kind == "stdio":
             return stdio(self._spec, environ, wire, self._tap)
         make = legacy_sse if sse else streamable_http
-        return make(self._spec, wire, self._tap)
+        auth = Authorised(self._access) if self._access.possible else None
+        return make(self._spec, wire, self._tap, auth)
 
     def _made(self, transport: Transport, mode: str) -> Client:
         return Client(
@@ -137,6 +190,8 @@ class Session:
             logging_callback=self._logged,
             message_handler=self._heard,
             elicitation_callback=self._calls.elicit,
+            sampling_callback=self._calls.sample,
+            list_roots_callback=told_roots(self._roots) if self._roots else None,
         )
 
     async def _discover(self) -> None:
@@ -145,69 +200,53 @@ class Session:
         raw = await session.send_discover(LATEST_MODERN_VERSION)
         session.adopt(types.DiscoverResult.model_validate(raw, by_name=False))
 
-    async def _refresh(self) -> None:
-        """Reads the whole list. Raises what the SDK raises; the tools stay then as they were."""
-        if self.client.server_capabilities.tools is None:
-            return
-        self._tap.output_schemas.clear()
-        found: list[types.Tool] = []
-        cursors: set[str] = set()
-        cursor: str | None = None
-        for _ in range(MAX_PAGES):
-            page = await self.client.list_tools(cursor=cursor)
-            found += page.tools
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-            if cursor in cursors or len(found) >= MAX_TOOLS:
-                self._journal.add("warning", "The tool list does not end; what came was kept.")
-                break
-            cursors.add(cursor)
-        else:
-            self._journal.add("warning", f"The tool list has over {MAX_PAGES} pages; it was cut.")
-        schemas = self._tap.output_schemas
-        self.tools = tuple(
-            tool.model_copy(update={"output_schema": schemas.get(tool.name)})
-            for tool in found[:MAX_TOOLS]
+    def _subscriptions(self, group: TaskGroup) -> Subscriptions:
+        return Subscriptions(
+            self.client,
+            group,
+            self._watches,
+            legacy=self.legacy,
+            missed=self.lists.all_stale,
+            words=lambda error: refusal(error, self._spec, self.seen),
+            report=self._journal.add,
+            seconds=self._spec.call_seconds,
         )
 
-    async def _follow_tools(self) -> None:
-        """Reads the list again whenever the server says that it has changed."""
+    async def _read(self, listing: Listing[Any]) -> None:
+        """Reads the whole list. Raises what the SDK raises."""
+        if listing is not self.lists.tools:
+            await listing.read(self._journal.add)
+            return
+        self._tap.output_schemas.clear()
+        await listing.read(self._journal.add)
+        schemas = self._tap.output_schemas
+        listing.entries = tuple(
+            tool.model_copy(update={"output_schema": schemas.get(tool.name)})
+            for tool in listing.entries or ()
+            if self._is_callable(tool)
+        )
+
+    def _is_callable(self, tool: types.Tool) -> bool:
+        """False for one that may be called as a task only, which this host does not do."""
+        if tool.execution is None or tool.execution.task_support != "required":
+            return True
+        words = f"The tool '{tool.name}' is left out: it runs as a task only."
+        self._journal.add("warning", words)
+        return False
+
+    async def _follow(self, listing: Listing[Any]) -> None:
+        """Reads a list whenever that is due. One that cannot be read costs a line of the log."""
         while True:
-            await self._stale.wait()
-            self._stale = anyio.Event()
+            await listing.stale.wait()
             try:
                 with anyio.fail_after(self._spec.connect_seconds):
-                    await self._refresh()
+                    await self._read(listing)
             except (MCPError, ValidationError, TimeoutError) as error:
-                words = explain(error, self._spec, self.seen).cause
-                self._journal.add("warning", f"The changed tool list could not be read: {words}")
+                words = refusal(error, self._spec, self.seen)
+                self._journal.add("warning", f"The {listing.name} could not be read: {words}")
             else:
                 self._changed()
-
-    async def _listen(self) -> None:
-        """Keeps the newer protocol's subscription to changes open."""
-        tools = self.client.server_capabilities.tools
-        if self.legacy or tools is None or not tools.list_changed:
-            return
-        wait, longest = LISTEN_AGAIN_SECONDS
-        while True:
-            try:
-                async with self.client.listen(tools_list_changed=True) as changes:
-                    async for _ in changes:
-                        wait = LISTEN_AGAIN_SECONDS[0]
-                        self._stale.set()
-            except MCPError as error:
-                if error.code == types.METHOD_NOT_FOUND:
-                    return
-            except ListenNotSupportedError:
-                return
-            except SubscriptionLost:
-                pass
-            await anyio.sleep(wait)
-            wait = min(2 * wait, longest)
-            # Nothing is sent again that happened meanwhile.
-            self._stale.set()
+            listing.settle()
 
     async def _ask_for_log(self) -> None:
         """The older protocol sends log messages of a level only when asked to."""
@@ -219,7 +258,7 @@ class Session:
                 level, types.EmptyResult, self._spec.connect_seconds
             )
         except (MCPError, ValidationError) as error:
-            words = explain(error, self._spec, self.seen).cause
+            words = refusal(error, self._spec, self.seen)
             self._journal.add("warning", f"The level of the log could not be set: {words}")
 
     async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
@@ -227,8 +266,12 @@ class Session:
         self._journal.add(params.level, text, params.logger or "")
 
     async def _heard(self, message: IncomingMessage) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            self._stale.set()
+        if self._lists is not None:
+            self._lists.heard(message)
+        if isinstance(message, types.ResourceUpdatedNotification):
+            self._watches.tell(str(message.params.uri))
+        elif isinstance(message, types.ElicitCompleteNotification):
+            self._calls.completed(message.params.elicitation_id)
 
     def _is_session_lost(self, error: Exception) -> bool:
         """Whether a server over HTTP refused a request since it does not know the session.
@@ -253,22 +296,26 @@ async def opened(
     *,
     journal: Journal,
     changed: Callable[[], None],
+    watches: Watches,
+    roots: Sequence[Path],
+    access: SignIn,
 ) -> AsyncIterator[Session]:
     """A connected session with its tools; `way` is used and brought up to date.
 
-    `changed` is called when the tools are others than before. Raises Unreachable when the session
-    cannot be made; the caller limits how long that takes.
+    `changed` is called when its lists are others than before. `watches` are those of the
+    connection, `roots` the folders that the server may know of, `access` is how it is signed in to.
+    Raises Unreachable when the session cannot be made; the caller limits how long that takes.
     """
     sse = spec.kind == "sse" or (spec.kind == "http" and way.sse)
     async with AsyncExitStack() as stack:
-        session = Session(spec, journal, changed)
+        session = Session(spec, journal, changed, watches, roots, access)
         try:
             await stack.enter_async_context(session.entered(environ, way, sse=sse))
         except Exception as error:
             failure = explain(error, spec, session.seen)
             if spec.kind != "http" or sse or session.seen.status not in _NOT_STREAMABLE:
                 raise Unreachable(failure) from error
-            session = Session(spec, journal, changed)
+            session = Session(spec, journal, changed, watches, roots, access)
             try:
                 await stack.enter_async_context(session.entered(environ, way, sse=True))
             except Exception as second:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,6 +23,7 @@ CONNECT_SECONDS = 20.0
 DOWNLOAD_SECONDS = 60.0
 CALL_SECONDS = 60.0
 CONCEALED = "[secret]"
+KEPT_SECRETS = 16
 
 _DOWNLOADERS = frozenset(
     {"npx", "npm", "pnpm", "bunx", "yarn", "uvx", "uv", "pipx", "docker", "podman", "deno"}
@@ -36,11 +38,12 @@ _KINDS: Mapping[str, Kind] = {
 }
 _PROTOCOLS: tuple[Protocol, ...] = ("auto", "2026-07-28", "legacy")
 _COMMAND_KEYS = ("command", "args", "cwd", "env")
-_ADDRESS_KEYS = ("url", "headers")
+_ADDRESS_KEYS = ("url", "headers", "oauth")
+_OAUTH_KEYS = ("clientId", "clientSecret", "scope", "issuer")
 _KEYS = (
     *_COMMAND_KEYS,
     *_ADDRESS_KEYS,
-    *("type", "protocol", "connectSeconds", "callSeconds", "disabled"),
+    *("type", "protocol", "connectSeconds", "callSeconds", "disabled", "roots"),
 )
 _WORDS = {str: "text in quotes", bool: "true or false", list: "a list", dict: "an object"}
 _VARIABLE = re.compile(r"(\$?)\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
@@ -51,12 +54,28 @@ _SHORTEST_SECRET = 6
 
 
 @dataclass(frozen=True, slots=True)
+class OAuthClient:
+    """How this program is known to a server's authorisation server, where somebody registered it.
+
+    `scope` is asked for in place of what the server wants. With `issuer` the client is shown to
+    that authorisation server alone. An empty text stands for what is not given.
+    """
+
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scope: str = ""
+    issuer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ServerSpec:
     """How one server is reached. Its representation tells no argument, address or secret.
 
     `name` is unique in its scope. `connect_seconds` limits a connect, its tool list included;
-    `call_seconds` is how long a call may stay silent: progress starts it anew. `variables` are
-    the values that `${VAR}` brought in under a name that sounds secret.
+    `call_seconds` is how long a call may stay silent: progress starts it anew. `roots` says whether
+    it may know of the folders of its `Connections`. `variables` are
+    the values that `${VAR}` brought in under a name that sounds secret, `learned` those secrets
+    that came while it was connected, such as tokens.
     """
 
     name: str
@@ -71,7 +90,12 @@ class ServerSpec:
     connect_seconds: float = CONNECT_SECONDS
     call_seconds: float = CALL_SECONDS
     disabled: bool = False
+    roots: bool = True
     variables: tuple[str, ...] = field(default=(), repr=False)
+    oauth: OAuthClient | None = None
+    learned: deque[str] = field(
+        default_factory=lambda: deque(maxlen=KEPT_SECRETS), repr=False, compare=False
+    )
 
     @property
     def address(self) -> str:
@@ -95,7 +119,9 @@ class ServerSpec:
         values = [value for name, value in self.env.items() if _SECRET_NAME.search(name)]
         for value in self.headers.values():
             values += [value, value.rpartition(" ")[2]]
-        values += self.variables
+        values += [*self.variables, *self.learned]
+        if self.oauth is not None:
+            values.append(self.oauth.client_secret)
         parts = urlsplit(self.url)
         values += [
             parts.password or "",
@@ -195,10 +221,12 @@ class _Reader:
             env=self._map("env", self._checked_env),
             url=self._url() if kind != "stdio" else "",
             headers=self._map("headers", self._checked_header),
+            oauth=self._oauth(),
             protocol=self._choice("protocol", _PROTOCOLS, "auto"),
             connect_seconds=self._seconds("connectSeconds", connect_seconds_for(command)),
             call_seconds=self._seconds("callSeconds", CALL_SECONDS),
             disabled=self._disabled,
+            roots=self._read("roots", bool, True),
             variables=tuple(self._secrets),
         )
 
@@ -248,6 +276,21 @@ class _Reader:
             found[name] = self._expanded(where, value)
             check(where, name, found[name])
         return found
+
+    def _oauth(self) -> OAuthClient | None:
+        given = self._read("oauth", dict, None)
+        if given is None:
+            return None
+        found: dict[str, str] = {}
+        for key in _OAUTH_KEYS:
+            value = given.get(key)
+            if not isinstance(value, str | None):
+                raise self._error(f"oauth.{key}", "must be text in quotes")
+            found[key] = self._expanded(f"oauth.{key}", value or "")
+        client_id, secret, scope, issuer = (found[key] for key in _OAUTH_KEYS)
+        if secret and not client_id:
+            raise self._error("oauth.clientSecret", "does not go without 'clientId'")
+        return OAuthClient(client_id, secret, scope, issuer)
 
     def _checked_env(self, where: str, name: str, value: str) -> None:
         if not name or "=" in name or "\0" in name + value:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from web.harness.mcp.wording import tidy
 
 if TYPE_CHECKING:
-    from mcp_types import Tool
+    from mcp_types import Prompt, Resource, ResourceTemplate, Tool
 
 State = Literal["connecting", "ready", "sign_in", "failed", "closed"]
 
@@ -53,7 +53,11 @@ class Status:
 
     `cause` is one line that says why it is not ready. `retry_at` is in seconds of the event
     loop's clock, None where nothing is tried by itself. `tools` are those of the last list that
-    was read, also while the connection is being made anew. `protocol` is the version in use.
+    was read, also while the connection is being made anew. So are the other lists, which are read
+    after it. `protocol` is the version in use. `completes` says that arguments can be completed,
+    `subscribable` that resources can be watched. `watched` are the addresses of those that are,
+    `updated` the Unix seconds of the last news of each, until it is read again. `sign_in` is where
+    a person has to go to end a sign-in that was begun, `signed_in` says that there are tokens.
     """
 
     state: State
@@ -66,6 +70,15 @@ class Status:
     retry_at: float | None = None
     tools: tuple[Tool, ...] = ()
     log: tuple[LogLine, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    templates: tuple[ResourceTemplate, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    completes: bool = False
+    subscribable: bool = False
+    watched: frozenset[str] = frozenset()
+    updated: Mapping[str, float] = field(default_factory=dict)
+    sign_in: str = field(default="", repr=False)
+    signed_in: bool = False
 
 
 class Journal:

@@ -15,6 +15,7 @@ import anyio
 
 from web.harness.mcp.failures import Unreachable, spawn_failure
 from web.harness.mcp.spec import ServerSpec
+from web.harness.tools.processes import started
 
 LEAVE_SECONDS = 2.0
 """How long a server may take to end by itself once its input is closed."""
@@ -243,16 +244,12 @@ async def running(
     process = ServerProcess(on_stderr, on_long_line)
     folder = Path(spec.cwd) if spec.cwd is not None else None
     try:
-        # Shielded: a process that was started while we were cancelled would have no owner.
-        with anyio.CancelScope(shield=True):
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: process,
-                spec.command,
-                *spec.args,
-                cwd=folder,
-                env=inherited(environ) | dict(spec.env),
-                start_new_session=True,
-            )
+        await started(
+            process,
+            [spec.command, *spec.args],
+            cwd=folder,
+            env=inherited(environ) | dict(spec.env),
+        )
     except (OSError, ValueError) as error:
         missing = folder is not None and not folder.is_dir()
         raise Unreachable(spawn_failure(error, spec, missing)) from None

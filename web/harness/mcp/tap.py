@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any
 
 import mcp_types as types
 from mcp.shared.message import SessionMessage
-from mcp_types import methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
+from web.harness.mcp.mending import LIST_DEFAULTS, Mender, Report
 from web.harness.values.messages import JsonObject
 from web.harness.values.text import sayable_json
 
 MAX_NESTING = 150
 """Levels of an answer that is read by the slow way; the SDK's parser refuses some 200."""
-MAX_MENDED_CHARS = 20_000
-"""Of a content item of unknown kind this much is kept, as text."""
 
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,200}")')
 _CACHEABLE = frozenset(
@@ -32,10 +27,6 @@ _CACHEABLE = frozenset(
         *("resources/templates/list", "resources/read"),
     }
 )
-_LIST_DEFAULTS = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-
-Report = Callable[[str, str], None]
-"""Takes a level and one line for the log of the server."""
 
 
 class Tap:
@@ -79,89 +70,24 @@ class Tap:
         if self._modern:
             result.setdefault("resultType", "complete")
             if method in _CACHEABLE and result["resultType"] == "complete":
-                for key, value in _LIST_DEFAULTS.items():
+                for key, value in LIST_DEFAULTS.items():
                     result.setdefault(key, value)
         if method == "tools/list":
-            self._mend_tools(result)
-        elif method == "tools/call" and result.get("resultType", "complete") == "complete":
-            self._mend_content(result)
+            self._keep_output_schemas(result)
+        if result.get("resultType", "complete") == "complete":
+            Mender(self._version, self._report).mend(method, result)
 
     @property
     def _version(self) -> str:
         return MODERN_PROTOCOL_VERSIONS[-1] if self._modern else LATEST_HANDSHAKE_VERSION
 
-    def _mend_tools(self, result: JsonObject) -> None:
+    def _keep_output_schemas(self, result: JsonObject) -> None:
         tools = result.get("tools")
-        if not isinstance(tools, list):
-            self._report("warning", "The tool list is no list; it was taken as empty.")
-            tools = []
-        if not isinstance(result.get("nextCursor", ""), str):
-            del result["nextCursor"]
-        for tool in tools:
+        for tool in tools if isinstance(tools, list) else []:
             if isinstance(tool, dict):
                 schema = tool.pop("outputSchema", None)
                 if isinstance(schema, dict) and isinstance(tool.get("name"), str):
                     self.output_schemas[tool["name"]] = schema
-        if self._fits("tools/list", result | {"tools": tools}):
-            result["tools"] = tools
-        else:
-            result["tools"] = [tool for tool in map(self._mended_tool, tools) if tool is not None]
-
-    def _mended_tool(self, tool: Any) -> JsonObject | None:
-        """The tool with what is wrong taken away, None where its name is."""
-        if self._fits_tool(tool):
-            return tool  # type: ignore[no-any-return]
-        name = tool.get("name") if isinstance(tool, dict) else None
-        if not isinstance(name, str) or not name:
-            self._report("warning", "A tool without a name was left out.")
-            return None
-        self._report("warning", f"The tool '{name}' is not described as MCP wants it; mended.")
-        schema = tool.get("inputSchema")
-        schema = dict(schema) if isinstance(schema, dict) else {}
-        mended: JsonObject = {"name": name, "inputSchema": schema | {"type": "object"}}
-        if not self._fits_tool(mended):
-            mended["inputSchema"] = {"type": "object"}
-        for key in tool.keys() - mended.keys():
-            if self._fits_tool(mended | {key: tool[key]}):
-                mended[key] = tool[key]
-        return mended
-
-    def _fits_tool(self, tool: Any) -> bool:
-        return isinstance(tool, dict) and self._fits(
-            "tools/list", _LIST_DEFAULTS | {"tools": [tool]}
-        )
-
-    def _mend_content(self, result: JsonObject) -> None:
-        if self._fits("tools/call", result):
-            return
-        content = result.get("content")
-        items = content if isinstance(content, list) else [] if content is None else [content]
-        result["content"] = [self._mended_item(item) for item in items]
-        if not isinstance(result.get("isError", False), bool):
-            result["isError"] = bool(result["isError"])
-        for key in ("_meta", "structuredContent"):
-            if key in result and not self._fits("tools/call", _result([]) | {key: result[key]}):
-                self._report("warning", f"'{key}' of a result is not as MCP wants it; left out.")
-                del result[key]
-
-    def _mended_item(self, item: Any) -> Any:
-        if self._fits("tools/call", _result([item])):
-            return item
-        self._report("warning", "A part of a result is of no kind that MCP knows; shown as text.")
-        text = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-        return {"type": "text", "text": text[:MAX_MENDED_CHARS]}
-
-    def _fits(self, method: str, result: JsonObject) -> bool:
-        """Whether the SDK would take this result."""
-        try:
-            methods.parse_server_result(method, self._version, result)
-        except (ValidationError, RecursionError):
-            return False
-        return True
-
-
-def _result(content: list[Any]) -> JsonObject:
-    return {"content": content, "resultType": "complete"}
 
 
 def parsed(line: bytes) -> list[SessionMessage] | None:

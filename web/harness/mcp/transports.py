@@ -17,7 +17,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from web.harness.mcp.failures import SESSION_LOST, Failure, Seen
+from web.harness.mcp.failures import Failure, Seen
 from web.harness.mcp.http import WatchedClient
 from web.harness.mcp.spec import ServerSpec
 from web.harness.mcp.status import STRAY, Journal
@@ -138,7 +138,7 @@ def legacy_sse(
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        return WatchedClient(spec, wire.seen, wire.ended, auth=auth)
+        return WatchedClient(spec, wire.seen, wire.ended, auth=auth, answers=False)
 
     return _tapped(sse_client(spec.url, auth=auth, httpx_client_factory=client), tap, wire)
 
@@ -160,8 +160,8 @@ async def _tapped(inner: Transport, tap: Tap, wire: Wire) -> AsyncIterator[Trans
                         await to_sdk.send(item)
                     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                         return
-                    if wire.seen.session_lost:
-                        wire.ended(SESSION_LOST)
+                    if wire.seen.last is not None:
+                        wire.ended(wire.seen.last)
             wire.ended(Failure("The server ended the connection."))
 
         async with to_sdk, incoming, anyio.create_task_group() as group:

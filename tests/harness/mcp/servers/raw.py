@@ -40,8 +40,10 @@ def listed(cursor: str | None) -> dict[str, object]:
             tool("wrong", annotations="destructive", outputSchema={"type": "array"}),
             {"inputSchema": {}},
             "text",
+            tool("later", execution={"taskSupport": "required"}),
         ]
-        return {"tools": [*bad, tool("echo")], "nextCursor": None}
+        able = tool("echo", execution={"taskSupport": "optional"})
+        return {"tools": [*bad, able], "nextCursor": None}
     if FAULT == "pages":
         page = int(cursor or 0)
         more = {"nextCursor": str(page + 1)} if page < 4 else {}

@@ -1,0 +1,37 @@
+"""The commands of one chat's message box, from all that has some."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from web.chats.offer_kinds import Command, Commands
+from web.chats.parts import Channel
+
+SHOWN_COMMANDS = 500
+
+
+class CommandList:
+    """Keeps one part up to the commands of every kind."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._of_kind: dict[str, tuple[Command, ...]] = {}
+
+    def put(self, kind: str, commands: Sequence[Command]) -> None:
+        """Replaces the commands of a kind. Two of one name are told apart by their sources."""
+        self._of_kind[kind] = tuple(commands)
+        found = [each for _, some in sorted(self._of_kind.items()) for each in some]
+        shared = Counter(label for label, _ in {(each.label, each.source) for each in found})
+        shown = tuple(
+            each
+            if shared[each.label] == 1
+            else replace(each, label=f"/{each.source}:{each.label[1:]}")
+            for each in found[:SHOWN_COMMANDS]
+        )
+        if shown:
+            part = Commands(shown, len(found) - len(shown))
+            self._channel.put("command-list", "commands", part)
+        else:
+            self._channel.remove("command-list")

@@ -1,0 +1,92 @@
+"""The forms of prompts, as commands of the message box and in the panel, and completions."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from web.chats.chat import Chat
+from web.chats.readings import Material, words_of
+from web.harness.values.errors import HarnessError, NotFound
+from web.ui.forms import Fields, by_script, of_a_chat, stay
+from web.ui.resource_forms import typed_fields
+from web.ui.services import UiServices
+
+COMMAND_PLACE = "[data-command-place]"
+"""Where the page shows the form of a command, and what it brought."""
+
+
+def prompt_form_routes(services: UiServices) -> list[Route]:
+    forms = _PromptForms(services)
+    return [
+        Route(f"/chats/{{chat_id}}/{path}", of_a_chat(services, handler), methods=["POST"])
+        for path, handler in (
+            ("commands", forms.command),
+            ("servers/{key}/prompts", forms.use),
+            ("servers/{key}/completions", forms.complete),
+        )
+    ]
+
+
+class _PromptForms:
+    def __init__(self, services: UiServices) -> None:
+        self._services = services
+        self._chats = services.chats
+
+    async def command(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        """A command that was chosen: it is done, or asks for its fields first."""
+        self._services.check_token(fields)
+        kind, _, rest = fields.get("command", "").partition(" ")
+        if kind != "prompt":
+            raise NotFound("There is no such command in this chat.")
+        key, _, ref = rest.partition(" ")
+        offers = self._chats.servers.of(chat).offers
+        prompt = offers.prompt(key, ref)
+        if not prompt.fields:
+            return await self._used(chat, request, await offers.use(key, ref, {}))
+        html = self._services.templates.get_template("parts/command_form.html").render(
+            channel=chat.id, prompt=prompt
+        )
+        return _in_place(html)
+
+    async def use(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        self._services.check_token(fields)
+        key, ref = request.path_params["key"], fields.get("ref", "")
+        offers = self._chats.servers.of(chat).offers
+        typed = typed_fields(offers.fields(key, "prompt", ref), fields)
+        return await self._used(chat, request, await offers.use(key, ref, typed))
+
+    async def complete(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        """What may stand in the field `argument`, as `{"values": [...]}`."""
+        self._services.check_token(fields)
+        key, ref = request.path_params["key"], fields.get("ref", "")
+        kind = request.query_params.get("kind", "")
+        if kind not in ("prompt", "template"):
+            raise NotFound("There is nothing to complete here.")
+        offers = self._chats.servers.of(chat).offers
+        names = offers.fields(key, kind, ref)
+        number = fields.get("argument", "").removeprefix("a")
+        if not number.isdecimal() or int(number) >= len(names):
+            raise HarnessError("There is no such field.", code="invalid_arguments")
+        typed = typed_fields(names, fields)
+        values = await offers.complete(key, kind, ref, names[int(number)], typed)
+        return JSONResponse({"values": values})
+
+    async def _used(self, chat: Chat, request: Request, material: Material) -> Response:
+        """Attaches what belongs to it, and gives the text to the message box."""
+        await self._chats.attach(chat, material.blocks)
+        if not by_script(request):
+            draft = "\n\n".join(part for part in (material.text, chat.record.draft) if part.strip())
+            await self._chats.keep_draft(chat, draft)
+            return stay(request, chat)
+        html = self._services.templates.get_template("parts/used.html").render(
+            text=material.text, words=words_of(material.left_out)
+        )
+        response = _in_place(html)
+        response.headers["HX-Trigger"] = "changed"
+        return response
+
+
+def _in_place(html: str) -> Response:
+    return HTMLResponse(html.encode(errors="replace"), headers={"HX-Retarget": COMMAND_PLACE})

@@ -1,0 +1,162 @@
+"""Signing in to MCP servers: the buttons of a server, and where the browser comes back to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from web.chats.chat import Chat
+from web.harness.mcp.connection import Connection
+from web.harness.mcp.sign_in import Returned, returned
+from web.harness.values.errors import HarnessError, NotFound
+from web.ui.forms import Fields, by_script, of_a_chat, stay
+from web.ui.pages import theme_of
+from web.ui.services import UiServices
+
+CALLBACK = "/oauth/callback"
+METADATA = "/oauth/client-metadata.json"
+OUTCOME_SECONDS = 20.0
+"""How long the page that came back waits for the tokens."""
+ASKED_SECONDS = 5.0
+"""How long a page without script waits for the address to visit."""
+
+_NEVER_KEPT = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+"""The address of the callback holds a code: nothing that the page loads may tell it."""
+
+
+def sign_in_routes(services: UiServices) -> list[Route]:
+    sign_in = _SignIn(services)
+    return [
+        Route(CALLBACK, sign_in.come_back),
+        Route(METADATA, sign_in.describe),
+        *(
+            Route(
+                f"/chats/{{chat_id}}/servers/{{key}}/{path}",
+                of_a_chat(services, handler),
+                methods=["POST"],
+            )
+            for path, handler in (
+                ("sign-in", sign_in.begin),
+                ("sign-in/cancel", sign_in.cancel),
+                ("sign-out", sign_in.sign_out),
+            )
+        ),
+    ]
+
+
+def client_metadata(url: str, redirect_uris: list[str]) -> Mapping[str, object]:
+    """How this program describes itself to authorisation servers, at its public address `url`."""
+    return {
+        "client_id": url,
+        "client_name": "harness-web",
+        "redirect_uris": redirect_uris,
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+        "application_type": "native",
+    }
+
+
+class _SignIn:
+    def __init__(self, services: UiServices) -> None:
+        self._services = services
+        self._servers = services.chats.servers
+
+    async def begin(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        self._services.check_token(fields)
+        connection = self._connection(chat, request)
+        connection.begin_sign_in(_callback_of(request))
+        if not by_script(request):
+            await _asked(connection)
+        return stay(request, chat)
+
+    async def cancel(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        self._services.check_token(fields)
+        self._connection(chat, request).access.cancel()
+        return stay(request, chat)
+
+    async def sign_out(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        self._services.check_token(fields)
+        await self._connection(chat, request).access.sign_out()
+        return stay(request, chat)
+
+    async def come_back(self, request: Request) -> Response:
+        """Takes what an authorisation server sends the browser back with, and says what came."""
+        if request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", ""):
+            # Whoever only looks ahead must not use up the code.
+            return Response(status_code=204, headers=_NEVER_KEPT)
+        identity = self._services.identify(request)
+        answer = returned(request.url.query)
+        connection = self._servers.awaiting(identity, answer.state) if answer else None
+        if answer is None or connection is None:
+            return self._page(
+                request,
+                "Nobody waits for this sign-in",
+                "It was cancelled, has taken too long, or its server was disconnected. "
+                "Begin once more in the chat.",
+                410,
+            )
+        return await self._finish(request, connection, answer)
+
+    async def _finish(self, request: Request, connection: Connection, answer: Returned) -> Response:
+        name = connection.spec.name
+        outcome = connection.access.finish(answer)
+        if outcome is None:
+            words = "This page was opened before. Nothing has changed by opening it again."
+            return self._page(request, "This sign-in is over", words, 410)
+        await asyncio.wait({outcome}, timeout=OUTCOME_SECONDS)
+        if not outcome.done():
+            words = "The chat shows what becomes of it. You can close this tab."
+            return self._page(request, f"Signing in to {name}", words, 200)
+        if outcome.result():
+            return self._page(request, f"Not signed in to {name}", outcome.result(), 403)
+        return self._page(request, f"Signed in to {name}", "You can close this tab.", 200)
+
+    async def describe(self, request: Request) -> Response:
+        """The description for those who publish it at an address of their own."""
+        url = self._servers.client_metadata_url
+        if not url:
+            raise NotFound(
+                "This server does not describe itself to authorisation servers.",
+                hint="It does so with HARNESS_WEB_MCP_CLIENT_METADATA_URL.",
+            )
+        port = request.url.port or (443 if request.url.scheme == "https" else 80)
+        hosts = ("127.0.0.1", "localhost", "[::1]")
+        redirects = [f"{request.url.scheme}://{host}:{port}{CALLBACK}" for host in hosts]
+        return JSONResponse(client_metadata(url, redirects))
+
+    def _connection(self, chat: Chat, request: Request) -> Connection:
+        return self._servers.of(chat).connection(request.path_params["key"])
+
+    def _page(self, request: Request, title: str, words: str, status: int) -> Response:
+        template = self._services.templates.get_template("pages/sign_in.html")
+        html = template.render(theme=theme_of(request), title=title, words=words)
+        return HTMLResponse(html.encode(errors="replace"), status, headers=_NEVER_KEPT)
+
+
+def _callback_of(request: Request) -> str:
+    """The callback at the address by which the page is used; the middleware knows its host."""
+    host = request.headers.get("host", "")
+    if not host:
+        raise HarnessError("The request names no host.", code="bad_host")
+    return f"{request.url.scheme}://{host}{CALLBACK}"
+
+
+async def _asked(connection: Connection) -> None:
+    """Waits a little until there is an address to visit, or a reason why not."""
+    changed = asyncio.Event()
+    stop = connection.watch(lambda _: changed.set())
+    try:
+        async with asyncio.timeout(ASKED_SECONDS):
+            while connection.access.begun and not connection.status.sign_in:
+                changed.clear()
+                await changed.wait()
+    except TimeoutError:
+        # The page then says that it is connecting.
+        return
+    finally:
+        stop()
