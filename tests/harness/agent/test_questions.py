@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.harness.agent.agents import agent_for, all_events, decided, of_type, tools
@@ -181,3 +183,28 @@ async def test_a_preview_that_sees_the_call_fail_spares_the_person_the_question(
     events = await all_events(agent)
     assert not of_type(events, ApprovalRequired)
     assert "no such folder" in of_type(events, ToolResult)[0].text
+
+
+async def test_what_always_asks_cannot_be_allowed_for_the_chat() -> None:
+    registry = ToolRegistry()
+    save = tools().get("save")
+    assert save is not None
+    registry.add(replace(save, always_asks=True))
+    agent = agent_for(
+        *(calls(("save", {"text": "a"})), calls(("save", {"text": "b"})), says("ok")),
+        tools=registry,
+    )
+    keys, results = [], []
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            if isinstance(event.body, ApprovalRequired):
+                assert event.body.always_asks
+                with pytest.raises(DecisionRefused, match="before each call"):
+                    agent.decide(event.body.key, "allow_chat")
+                agent.decide(event.body.key, "allow")
+                keys.append(event.body.key)
+            elif isinstance(event.body, ToolResult):
+                results.append(event.body.text)
+    assert len(set(keys)) == 2
+    assert results == ["saved a", "saved b"]
+    assert agent.permissions.grants == []

@@ -13,7 +13,8 @@ from tests.support.authorization_server import realm, sent_back
 from tests.support.mcp_wire import SECONDS, until
 from tests.support.signing_in import BACK, asked, at, by_program, finished, signing_in
 from web.harness.mcp.connection import Connection
-from web.harness.mcp.spec import CONCEALED, OAuthClient, read_servers
+from web.harness.mcp.secret_forms import CONCEALED
+from web.harness.mcp.spec import OAuthClient, read_servers
 from web.harness.mcp.tokens import FileTokenStore, TokenStore
 from web.harness.values.errors import ConfigurationError, ToolError
 

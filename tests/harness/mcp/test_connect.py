@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,10 +69,27 @@ async def test_what_cannot_succeed_is_said_and_not_retried(
 async def test_a_server_that_exits_at_once_shows_its_last_words(connections: Connections) -> None:
     spec = raw("exit", env={"API_KEY": "sk-very-secret"})
     status = await settled(connections, spec)
-    assert (status.state, status.cause) == ("failed", "The command ended with exit code 3.")
+    assert (status.state, status.cause) == ("failed", "The command ended with exit code 3: bye")
     assert status.stderr[-2:] == ("no licence: key [secret]", "bye")
     last = await until(connections.get("raw"), lambda status: status.cause and not status.retry_at)
     assert last.state == "failed"
+
+
+async def test_a_program_that_is_no_server_is_quoted(connections: Connections) -> None:
+    code = "import os; print('usage: run KEY', os.environ['API_KEY'])"
+    env = {"API_KEY": "sk-very-secret"}
+    spec = ServerSpec("s", "stdio", command=sys.executable, args=("-c", code), env=env)
+    status = await settled(connections, spec)
+    words = "The command ended with exit code 0 and printed text that is not MCP"
+    assert status.cause == f"{words}: usage: run KEY [secret]"
+
+
+async def test_long_last_words_are_cut(connections: Connections) -> None:
+    code = "import sys; sys.exit('cannot open ' + 'db' * 400)"
+    spec = ServerSpec("s", "stdio", command=sys.executable, args=("-c", code))
+    cause = (await settled(connections, spec)).cause
+    assert cause.startswith("The command ended with exit code 1: cannot open dbdb")
+    assert len(cause) <= 240
 
 
 @pytest.mark.parametrize(

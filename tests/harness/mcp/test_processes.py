@@ -31,6 +31,17 @@ async def test_a_disconnect_ends_what_the_server_has_started(
     await until_gone(pids)
 
 
+async def test_a_disconnect_ends_what_has_left_the_group_of_the_server(
+    connections: Connections, tmp_path: Path
+) -> None:
+    file = tmp_path / "pids"
+    await connections.connect(raw("daemon", str(file))).ready()
+    pids = await pids_in(file)
+    assert os.getpgid(pids[0]) != os.getpgid(pids[1])
+    await connections.disconnect("raw")
+    await until_gone(pids)
+
+
 async def test_a_server_that_dies_takes_its_children_along(
     connections: Connections, tmp_path: Path
 ) -> None:
@@ -66,16 +77,18 @@ async def test_a_start_that_is_cancelled_leaves_nothing_that_it_has_started(
     spec = ServerSpec("s", "stdio", command="sh", args=("-c", f"{sleeper} 600 & {sleeper} 600"))
 
     async def start() -> None:
-        async with running(spec, os.environ, on_stderr=print, on_long_line=print):
+        async with running(spec, os.environ, on_stderr=print):
             await anyio.sleep_forever()
 
-    for turns in range(12):
+    async def start_and_cancel(turns: int) -> None:
         task = asyncio.create_task(start())
         for _ in range(2 * turns):
             await asyncio.sleep(0)
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+    await asyncio.gather(*map(start_and_cancel, range(12)))
     left = psutil.process_iter(["pid", "cmdline"])
     await until_gone([p.pid for p in left if str(sleeper) in " ".join(p.info["cmdline"] or ())])
 

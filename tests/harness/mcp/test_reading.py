@@ -47,7 +47,7 @@ async def test_a_server_of_the_sdk_is_read(connections: Connections, protocol: P
             [message] = prompt.messages
             assert isinstance(message.content, types.TextContent)
             assert message.content.text == "Plan a trip to Pau in fr."
-            with pytest.raises(ToolError, match="prompt nowhere"):
+            with pytest.raises(ToolError, match="the prompt 'nowhere'"):
                 await connection.get_prompt("nowhere", {})
             trip = types.PromptReference(name="trip")
             assert await connection.complete(trip, "town", "P", {"country": "fr"}) == (

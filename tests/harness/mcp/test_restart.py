@@ -79,7 +79,7 @@ async def test_a_call_that_is_under_way_ends_as_a_clear_error_and_is_not_repeate
 async def test_a_server_that_never_works_is_given_up(connections: Connections) -> None:
     connection = connections.connect(raw("exit"))
     status = await until(connection, lambda s: s.state == "failed" and s.retry_at is None)
-    assert status.cause == "The command ended with exit code 3."
+    assert status.cause == "The command ended with exit code 3: bye"
     with pytest.raises(ToolError, match=r"'raw' is not connected\. The command ended with"):
         await connection.call("echo", {})
 

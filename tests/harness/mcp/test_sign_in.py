@@ -14,8 +14,8 @@ import pytest
 from tests.support.authorization_server import realm
 from tests.support.mcp_wire import SECONDS, until
 from tests.support.signing_in import BACK, asked, at, by_program, finished, signing_in
+from web.harness.mcp.secret_forms import CONCEALED
 from web.harness.mcp.sign_in import Returned, returned
-from web.harness.mcp.spec import CONCEALED
 from web.harness.mcp.status import Status
 from web.harness.mcp.tokens import FileTokenStore, TokenStore
 from web.harness.values.errors import ConfigurationError, ToolError

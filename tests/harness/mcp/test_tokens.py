@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from web.harness.mcp.tokens import FileTokenStore, Grant, TokenStore
+from web.harness.mcp.tokens import (
+    MAX_FILE_BYTES,
+    MAX_GRANT_BYTES,
+    MAX_ISSUERS,
+    FileTokenStore,
+    Grant,
+    TokenStore,
+)
 from web.harness.values.errors import ConfigurationError
 
 pytestmark = pytest.mark.anyio
@@ -137,6 +147,73 @@ async def test_a_file_that_cannot_be_written_keeps_what_it_had(tmp_path: Path) -
         await FileTokenStore(path).keep("ada", SERVER, unwritable)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["tokens.json"]
+
+
+async def test_a_grant_that_is_too_large_is_refused_before_it_is_kept(store: TokenStore) -> None:
+    await store.keep("ada", SERVER, GRANT)
+    huge = replace(GRANT, tokens={"access_token": "A" * MAX_GRANT_BYTES})
+    with pytest.raises(ConfigurationError, match="wants over 64 KB to be kept"):
+        await store.keep("ada", SERVER, huge)
+    assert await store.find("ada", SERVER) == GRANT
+
+
+async def test_a_server_with_ever_new_issuers_keeps_a_few(store: TokenStore) -> None:
+    other = "https://other.example/mcp"
+    await store.keep("ada", other, GRANT)
+    for number in range(MAX_ISSUERS + 3):
+        await store.keep("ada", SERVER, replace(GRANT, issuer=f"https://a{number}.example"))
+    assert await store.find("ada", SERVER) == replace(GRANT, issuer="https://a6.example")
+    kept = [key for key in await store._read() if key.server == SERVER]
+    assert [key.issuer for key in kept] == [f"https://a{n}.example" for n in range(3, 7)]
+    assert await store.find("ada", other) == GRANT
+
+
+async def test_a_full_file_is_not_written_and_can_still_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    store = FileTokenStore(path)
+    large = replace(GRANT, tokens={"access_token": "A" * (MAX_GRANT_BYTES - 1_000)})
+    entries = [
+        {**_entry(large), "server": f"https://s{number}.example"}
+        for number in range(MAX_FILE_BYTES // MAX_GRANT_BYTES)
+    ]
+    path.write_text(json.dumps({"format": 1, "grants": entries}))
+    path.chmod(0o600)
+    with pytest.raises(ConfigurationError, match="would have more than"):
+        await store.keep("ada", SERVER, large)
+    await store.keep("ada", SERVER, GRANT)
+    store.check()
+    assert await store.find("ada", "https://s0.example") == large
+
+
+async def test_what_an_older_version_kept_too_much_of_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    huge = replace(GRANT, metadata={"scopes_supported": ["q" * 1_000] * 1_000})
+    path.write_text(json.dumps({"format": 1, "grants": [_entry(huge)]}))
+    path.chmod(0o600)
+    store = FileTokenStore(path)
+    assert await store.find("ada", SERVER) is None
+    await store.keep("ada", "https://other.example", GRANT)
+    assert path.stat().st_size < 2_000
+
+
+async def test_a_file_that_is_too_large_is_left_alone_and_sign_ins_are_kept_in_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tokens.json"
+    path.write_text(" " * (MAX_FILE_BYTES + 1))
+    path.chmod(0o600)
+    store = FileTokenStore(path)
+    with caplog.at_level(logging.WARNING):
+        store.check()
+    assert f"The file of MCP tokens {path} has more than 4,194,304 bytes." in caplog.text
+    await store.keep("ada", SERVER, GRANT)
+    assert await store.find("ada", SERVER) == GRANT
+    assert path.stat().st_size == MAX_FILE_BYTES + 1
+
+
+def _entry(grant: Grant) -> dict[str, object]:
+    names = ("issuer", "client", "tokens", "expires_at", "metadata", "resource")
+    return {"owner": "ada", "server": SERVER, **{name: getattr(grant, name) for name in names}}
 
 
 def test_no_representation_holds_a_secret() -> None:

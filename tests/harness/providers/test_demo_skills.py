@@ -16,6 +16,7 @@ from web.harness.providers.demo.provider import DemoProvider
 from web.harness.skills.library import SkillLibrary
 from web.harness.tools.registry import ToolRegistry
 from web.harness.values.events import ApprovalRequired
+from web.harness.values.messages import ResourceBlock
 from web.paths import sample_skills_dir
 
 pytestmark = pytest.mark.anyio
@@ -93,3 +94,20 @@ async def test_a_demo_without_a_key_goes_all_the_way(tools: ToolRegistry, tmp_pa
     assert "scripts/summary.py sales.csv" in preview["text"]
     assert "Summarise a CSV file" in result.text
     assert "sales.csv: 2 rows, 2 columns" in result.text
+
+
+async def test_a_skill_that_came_along_is_named_and_not_taken_for_a_tool(
+    tools: ToolRegistry,
+) -> None:
+    skill = ResourceBlock("", "csv-summary", "text/markdown", "Summarise it.", "skill")
+    alone = await gather(
+        DemoProvider(pace=0),
+        asked(skill, "/csv-summary the figures", tools=tools.specs()),
+    )
+    assert "csv-summary" in alone.text
+    assert "Summarise it." in alone.text
+    called = await gather(
+        DemoProvider(pace=0),
+        asked(skill, "/csv-summary use the skill plain-language", tools=tools.specs()),
+    )
+    assert [call.name for call in called.done.tool_uses] == ["use_skill"]

@@ -105,6 +105,36 @@ def test_a_broken_upload_hides_no_whole_skill(library: SkillLibrary, own: Path) 
     assert place.is_dir()
 
 
+def test_a_change_is_made_where_it_is_asked_for(own: Path, tmp_path: Path) -> None:
+    one_person = SkillLibrary(own, own_writable=True).of("local", "local")
+    put(own, "both")
+    mine = put(own / ".of" / identity_folder("local", "local"), "both", "broken")
+    one_person.edit("both", skill_md("both", body="edited"), origin="server")
+    assert one_person.read("both", "server").body == "edited"
+    assert one_person.read("both", "upload").source == "broken"
+    one_person.delete("both", "server")
+    one_person.delete("both", "upload")
+    assert (one_person.deleted("server"), one_person.deleted("upload")) == (("both",), ("both",))
+    assert one_person.restore("both", "server").origin == "server"
+    assert not mine.exists()
+    with pytest.raises(NotFound):
+        one_person.delete("both", "upload")
+
+
+def test_an_adopted_skill_may_begin_with_another_text(
+    library: SkillLibrary, tmp_path: Path
+) -> None:
+    put(tmp_path / "samples", "sample", None, scripts__x_py="print()")
+    ann = library.of("t", "ann")
+    for wrong in ("broken", skill_md("other")):
+        with pytest.raises(SkillRefused):
+            ann.adopt("sample", wrong)
+    assert ann.read("sample").skill.origin == "sample"
+    ann.adopt("sample", skill_md("sample", body="mine"))
+    assert ann.read("sample", "upload").body == "mine"
+    assert ann.read_file("sample", "scripts/x.py") == b"print()"
+
+
 def test_the_servers_skills_and_samples_change_only_where_that_is_said(
     library: SkillLibrary, own: Path, tmp_path: Path
 ) -> None:

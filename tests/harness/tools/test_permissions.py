@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -82,3 +83,16 @@ def test_a_word_that_is_no_level_is_refused_by_name() -> None:
     assert "'maybe'" in caught.value.message
     assert "'write'" in caught.value.message
     assert "allow, ask or deny" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("default", "override", "expected"),
+    [(ASK, None, ASK), (ALLOW, None, ASK), (ASK, "allow", ASK), (ASK, "deny", DENY)],
+)
+def test_what_always_asks_is_allowed_by_nothing_but_an_answer_to_the_call(
+    default: PermissionLevel, override: str | None, expected: PermissionLevel
+) -> None:
+    permissions = Permissions({"write": override} if override else None, grants=["write"])
+    asking = replace(tool(default), always_asks=True)
+    assert permissions.level(asking) is expected
+    assert permissions.granted_by(asking) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from web.harness.values.model import parse_arguments
-from web.harness.values.text import MAX_DEPTH, sayable, sayable_json
+from web.harness.values.text import MAX_DEPTH, amount, sayable, sayable_json
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters()),
@@ -53,3 +53,11 @@ def test_arguments_that_are_nested_too_deep_are_malformed() -> None:
 
 def test_half_characters_in_arguments_are_replaced() -> None:
     assert parse_arguments('{"\\ud800": ["\\udfff"]}') == ({"\ufffd": ["\ufffd"]}, None)
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (4_000, "4 KB"), (1_200_000, "1.2 MB")],
+)
+def test_a_number_of_bytes_is_said_in_one_way(size: int, words: str) -> None:
+    assert amount(size) == words

@@ -113,6 +113,7 @@ class Calls:
         if answer.decision != "deny" and answer.arguments not in (None, use.arguments):
             use = replace(use, arguments=self._checked(use.name, answer.arguments or {}))
         if answer.decision == "allow_chat":
+            self._refuse_once_only(use.name)
             self._permissions.grant(use.name, key)
         self._questions.answer(key, answer)
         call.edited, call.use, call.answer = use is not call.use, use, answer
@@ -177,7 +178,8 @@ class Calls:
             return refused
         key = call.approval = self._questions.ask(use).key
         question = ApprovalRequired(
-            key, use.id, use.name, use.arguments, call.message_id, preview, tool.hints
+            *(key, use.id, use.name, use.arguments, call.message_id),
+            *(preview, tool.hints, tool.always_asks),
         )
         self._emit([question])
         if self._approver is not None:
@@ -256,6 +258,14 @@ class Calls:
             ]
         )
         self.inbox.put_nowait(CallSettled(call.use.id, call.result.size))
+
+    def _refuse_once_only(self, name: str) -> None:
+        tool = self._tools.get(name)
+        if tool is not None and tool.always_asks:
+            raise DecisionRefused(
+                f"{name} asks before each call; it cannot be allowed for the whole chat.",
+                hint="The question is still open. Allow this call alone, or deny it.",
+            )
 
     def _checked(self, name: str, arguments: JsonObject) -> JsonObject:
         try:

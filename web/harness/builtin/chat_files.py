@@ -21,6 +21,7 @@ from web.harness.builtin.versions import FileInfo, Origin, Version
 from web.harness.tools.threads import run_in_thread
 from web.harness.tools.words import shown
 from web.harness.values.errors import ToolError
+from web.harness.values.messages import JsonObject
 
 T = TypeVar("T")
 
@@ -206,6 +207,10 @@ class ChatFiles:
         """
         return await on_disk(lambda: self._store.versions(path))
 
+    async def gone(self) -> dict[str, tuple[Version, ...]]:
+        """The files that were deleted and have versions, with those, oldest first."""
+        return await on_disk(self._store.gone)
+
     @contextlib.asynccontextmanager
     async def open_version(self, path: str, number: int) -> AsyncIterator[OpenFile]:
         """One version of a file, to be read piece by piece; it is not checked."""
@@ -223,6 +228,10 @@ class ChatFiles:
     async def restore(self, path: str, number: int, origin: Origin) -> Version:
         """Brings an old version back, as a new one; the file may have been deleted."""
         return await self._changed(lambda: self._store.restore(path, number, origin))
+
+    async def mark(self, data: JsonObject) -> bool:
+        """Writes into the folder whose it is; False where there is no folder yet."""
+        return await on_disk(lambda: self._store.write_marker(data))
 
     async def write_record(self, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
         """Writes files of the readable record, all or none of them. See `record.py`.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from web.harness.builtin.file_limits import FileLimits
 from web.harness.builtin.ledger import Ledger, Room
+from web.harness.builtin.marker import write_marker
 from web.harness.builtin.objects import NOTHING, Content, Incoming, opened_object
 from web.harness.builtin.paths import parse_path
 from web.harness.builtin.reserved import (
@@ -23,6 +24,7 @@ from web.harness.builtin.version_log import VersionLog
 from web.harness.builtin.versions import FileInfo, History, Origin, Version
 from web.harness.tools.words import shown
 from web.harness.values.errors import LimitExceeded, NotFound, ToolError
+from web.harness.values.messages import JsonObject
 
 HASHED_BYTES = 64 * 1024 * 1024
 """So much of files that are not known is looked into by one listing."""
@@ -81,6 +83,15 @@ class FileStore:
             with contextlib.suppress(LimitExceeded):
                 self._ledger.adopt(room, path)
             return tuple(room.log.history(path).versions)
+
+    def gone(self) -> dict[str, tuple[Version, ...]]:
+        """The kept versions of each file that was deleted."""
+        with self._ledger.looking() as room:
+            return {
+                path: tuple(history.versions)
+                for path, history in room.log.histories.items()
+                if history.last is not None and history.last.gone
+            }
 
     @contextlib.contextmanager
     def open_version(self, path: str, number: int) -> Iterator[tuple[int, Version]]:
@@ -191,7 +202,11 @@ class FileStore:
 
         return self._ledger.change(path, change)
 
-    # The readable record
+    # The readable record, and the marker
+
+    def write_marker(self, data: JsonObject) -> bool:
+        """See `marker.py`."""
+        return write_marker(self.rooted, data)
 
     def write_record(self, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
         """Makes or replaces files of the record, all or none."""

@@ -69,7 +69,7 @@ def _use_tool(skills: Skills, use: SkillUse) -> Tool:
             _usable(skills, use, name)
             return skills.read(name)
 
-        return _instructions(await _on_disk(read))
+        return skill_instructions(await _on_disk(read))
 
     tool = function_tool(
         use_skill, permission=PermissionLevel.ALLOW, replay="safe", share_signature=True
@@ -148,7 +148,7 @@ def _run_tool(skills: Skills, use: SkillUse) -> Tool:
         preview=preview,
         share_signature=True,
     )
-    return replace(tool, validate=_checked(tool), hints=("runs a program",))
+    return replace(tool, validate=_checked(tool), hints=("runs a program",), always_asks=True)
 
 
 def _checked(tool: Tool) -> Callable[[JsonObject], JsonObject]:
@@ -238,8 +238,8 @@ def _unpack(program: _Program, copy: Path, folder: Path) -> None:
         place.write_bytes(content)
 
 
-def _instructions(text: SkillText) -> str:
-    """The body, and what else the skill has."""
+def skill_instructions(text: SkillText) -> str:
+    """What a model reads of a skill: the body, and what else the skill has."""
     parts = [f"Instructions of the skill {text.skill.name}:", text.body or "(It has none.)"]
     if text.files:
         lines = [

@@ -10,8 +10,9 @@ import anyio
 import httpx2
 from mcp.client.auth.utils import extract_field_from_www_auth
 
+from web.harness.mcp.grants import is_readable
 from web.harness.mcp.guard import Guard
-from web.harness.mcp.oauth_flow import Flow, is_readable, wanting
+from web.harness.mcp.oauth_flow import Flow, wanting
 from web.harness.mcp.sign_in import SignIn, SignInFailed
 from web.harness.mcp.tokens import Grant
 from web.harness.values.errors import ConfigurationError
@@ -105,8 +106,8 @@ class Authorised(httpx2.Auth):
         self._loaded = True
 
     async def _keep(self, grant: Grant) -> None:
-        self._take(grant)
         await _in_words(self._store.keep(*self._key, grant))
+        self._take(grant)
 
     def _take(self, grant: Grant | None) -> None:
         self._grant = grant

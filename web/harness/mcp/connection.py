@@ -164,11 +164,13 @@ class Connection:
 
         Nothing where it cannot tell, does not within five seconds, or is not connected.
         """
+        from web.harness.mcp.concealing import concealed
         from web.harness.mcp.reading import complete
 
         if self._session is None:
             return ()
-        return await complete(self._session, reference, argument, value, others)
+        found = await complete(self._session, reference, argument, value, others)
+        return concealed(found, self.spec)
 
     async def watch_resource(self, uri: str) -> None:
         """Has news of a resource told in `status.updated`, after a restart of the server too.
@@ -304,8 +306,10 @@ class Connection:
             await self._wanted.wait()
 
     def _enter(self, session: Session) -> None:
+        from web.harness.mcp.concealing import concealed
+
         client = session.client
-        info = client.server_info
+        info = concealed(client.server_info, self.spec)
         self._served = True
         self._session = session
         self.access.end("")
@@ -314,7 +318,7 @@ class Connection:
             title=(info.title or info.name) if info else "",
             version=info.version if info else "",
             protocol=client.protocol_version,
-            instructions=client.instructions or "",
+            instructions=concealed(client.instructions or "", self.spec),
             completes=client.server_capabilities.completions is not None,
             subscribable=session.subscriptions.offered,
             **session.lists.read_so_far(),

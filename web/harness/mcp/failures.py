@@ -24,8 +24,10 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from web.harness.mcp.sizes import TOO_LARGE
 from web.harness.mcp.spec import ServerSpec
 from web.harness.mcp.status import plain
+from web.harness.tools.words import shorten
 from web.harness.values.errors import ToolError
 
 NEEDS_LEGACY = "mcp_needs_legacy"
@@ -38,6 +40,9 @@ _TOO_FEW_RIGHTS = re.compile(r'\berror="?insufficient_scope\b')
 
 MAX_WORDS = 400
 """Characters of a server's own words that a failure repeats."""
+
+MAX_LAST_WORDS = 200
+"""Characters of the last line of a process that the cause of its end repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,41 +117,46 @@ def explain(error: BaseException, spec: ServerSpec, seen: Seen) -> Failure:
     return Failure(f"The connection failed: {words}")
 
 
-def call_error(error: BaseException, tool: str, spec: ServerSpec, seen: Seen) -> ToolError:
-    """The words for a call that failed, for the model to act on."""
+def call_error(error: BaseException, name: str, spec: ServerSpec, seen: Seen) -> ToolError:
+    """The words for a call that failed, for the model to act on.
+
+    `name` is what was called, in quotes: 'echo', or the prompt 'greet'.
+    """
     leaf = min(_leaves(error), key=_vagueness)
     if isinstance(leaf, ToolError):
         return leaf
     if isinstance(leaf, ValidationError):
-        return ToolError(f"The result of '{tool}' is not what MCP says it must be: {_first(leaf)}")
+        return ToolError(f"The result of {name} is not what MCP says it must be: {_first(leaf)}")
     if not isinstance(leaf, MCPError):
         words = _words(spec, str(leaf)) or type(leaf).__name__
-        return ToolError(f"'{tool}' failed: {words}")
+        return ToolError(f"{_at_start(name)} failed: {words}")
+    if TOO_LARGE in leaf.message:
+        return ToolError(f"The answer to {name} could not be read. {_too_large(spec, leaf)}")
     if leaf.code == CONNECTION_CLOSED:
-        return ended_call(tool, spec, seen)
+        return ended_call(name, spec, seen)
     words = _words(spec, leaf.message) or f"error {leaf.code}"
     if leaf.code == INTERNAL_ERROR and spec.kind != "stdio" and seen.status is not None:
         refused = _refused(spec, seen)
         words = refused.cause if refused is not None else words
     if "back-channel" in words:
         return ToolError(
-            f"'{tool}' asks a question in a way that only the older protocol has.",
+            f"{_at_start(name)} asks a question in a way that only the older protocol has.",
             hint=f"Connect '{spec.name}' with the protocol 'legacy'.",
             code=NEEDS_LEGACY,
         )
     if leaf.code == METHOD_NOT_FOUND:
-        return ToolError(f"The server does not offer '{tool}' so: {words}")
+        return ToolError(f"The server does not offer {name} so: {words}")
     if leaf.code == INVALID_PARAMS:
-        return ToolError(f"The server does not take these arguments of '{tool}': {words}")
+        return ToolError(f"The server does not take these arguments of {name}: {words}")
     if leaf.code == PARSE_ERROR:
-        return ToolError(f"The answer to '{tool}' could not be read: it is not MCP, or too large.")
+        return ToolError(f"The answer to {name} could not be read: it is not MCP, or too large.")
     if leaf.code == REJECTED:
-        return ToolError(f"'{tool}' did not get what it asked for: {words}.")
+        return ToolError(f"{_at_start(name)} did not get what it asked for: {words}.")
     if leaf.code == URL_ELICITATION_REQUIRED:
-        return ToolError(f"A person has to visit a page for '{tool}' first: {words}.")
+        return ToolError(f"A person has to visit a page for {name} first: {words}.")
     if leaf.code == REQUEST_TIMEOUT:
-        return ToolError(f"The server gave up on '{tool}': {words}")
-    return ToolError(f"The server refused '{tool}': {words}")
+        return ToolError(f"The server gave up on {name}: {words}")
+    return ToolError(f"The server refused {name}: {words}")
 
 
 def refusal(error: BaseException, spec: ServerSpec, seen: Seen) -> str:
@@ -159,27 +169,35 @@ def refusal(error: BaseException, spec: ServerSpec, seen: Seen) -> str:
     return explain(error, spec, seen).cause
 
 
-def ended_call(tool: str, spec: ServerSpec, seen: Seen) -> ToolError:
+def ended_call(name: str, spec: ServerSpec, seen: Seen) -> ToolError:
     """The words for a call whose connection ended before its answer came."""
     why = f" ({seen.ending})" if seen.ending else ""
     return ToolError(
-        f"The connection to '{spec.name}' ended while '{tool}' ran{why}. "
+        f"The connection to '{spec.name}' ended while {name} ran{why}. "
         "It may have done its work in part or in full."
     )
 
 
-def silent_call(tool: str, spec: ServerSpec) -> ToolError:
+def ended_process(ending: str, printed: str, said: str) -> str:
+    """How a process ended, with the text that it printed in place of MCP, or its last words."""
+    if printed:
+        ending = f"{ending.rstrip('.')} and printed text that is not MCP"
+    words = shorten(printed or said, MAX_LAST_WORDS)
+    return f"{ending.rstrip('.')}: {words}" if words else ending
+
+
+def silent_call(name: str, spec: ServerSpec) -> ToolError:
     """The words for a call that showed no sign of life for too long, and was cancelled."""
     return ToolError(
-        f"'{tool}' was cut off: '{spec.name}' showed no progress for "
+        f"{_at_start(name)} was cut off: '{spec.name}' showed no progress for "
         f"{spec.call_seconds:g} seconds. It may have done its work in part."
     )
 
 
-def lost_session_call(tool: str, spec: ServerSpec) -> ToolError:
+def lost_session_call(name: str, spec: ServerSpec) -> ToolError:
     """The words for a call that a restarted server refused, since it does not know the session."""
     return ToolError(
-        f"'{spec.name}' has forgotten this session, so '{tool}' was not run. "
+        f"'{spec.name}' has forgotten this session, so {name} was not run. "
         "It is being connected anew: try again."
     )
 
@@ -200,6 +218,10 @@ def spawn_failure(error: OSError | ValueError, spec: ServerSpec, folder_missing:
     return Failure(f"The command '{command}' could not be started: {error.strerror}.")
 
 
+def _at_start(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
 def _leaves(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
@@ -217,6 +239,8 @@ def _vagueness(error: BaseException) -> int:
 
 def _protocol_error(error: MCPError, spec: ServerSpec, seen: Seen) -> Failure:
     words = _words(spec, error.message)
+    if TOO_LARGE in error.message:
+        return Failure(f"The server cannot be read. {_too_large(spec, error)}", lasting=True)
     if error.code == UNSUPPORTED_PROTOCOL_VERSION:
         return Failure(f"The server speaks no version of MCP known here: {words}", lasting=True)
     if error.code == CONNECTION_CLOSED:
@@ -231,6 +255,11 @@ def _protocol_error(error: MCPError, spec: ServerSpec, seen: Seen) -> Failure:
     if "edirect" in words:
         return Failure(words, lasting=True)
     return Failure(f"The server refused to connect: {words}")
+
+
+def _too_large(spec: ServerSpec, error: MCPError) -> str:
+    _, begin, rest = error.message.partition(TOO_LARGE)
+    return _words(spec, begin + rest) + "."
 
 
 def more_rights(seen: Seen) -> bool:

@@ -9,6 +9,7 @@ import httpx2
 
 from web.harness.mcp.failures import SESSION_LOST, Failure, Seen, explain, more_rights
 from web.harness.mcp.sign_in import SignInFailed
+from web.harness.mcp.sizes import MAX_SDK_VALUES, TOO_LARGE, EventCount
 from web.harness.mcp.spec import ServerSpec
 from web.harness.mcp.stdio import MAX_LINE_BYTES
 from web.harness.mcp.trust import trusted
@@ -19,19 +20,27 @@ _CONNECT_TIMEOUT = 30.0
 
 
 class _Capped(httpx2.AsyncByteStream):
-    """A body that fails its request once it is too large; an event stream has the SDK's limit."""
+    """A body that fails its request once it is too large, or has too many values to be read.
 
-    def __init__(self, inner: object) -> None:
+    In a stream of events that is one event; the bytes of an event have the SDK's limit.
+    """
+
+    def __init__(self, inner: object, *, events: bool) -> None:
         if not isinstance(inner, httpx2.AsyncByteStream):
             raise TypeError("The body of an asynchronous answer is an asynchronous stream.")
         self._inner = inner
+        self._events = events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = MAX_LINE_BYTES
+        count = EventCount()
         async for chunk in self._inner:
             left -= len(chunk)
-            if left < 0:
-                raise httpx2.StreamError(f"The answer has more than {MAX_LINE_BYTES:,} bytes.")
+            if left < 0 and not self._events:
+                raise httpx2.StreamError(f"{TOO_LARGE}: more than {MAX_LINE_BYTES:,} bytes.")
+            if count.add(chunk) > MAX_SDK_VALUES:
+                words = f"{TOO_LARGE}: it has more than {MAX_SDK_VALUES:,} values."
+                raise httpx2.SSEError(words) if self._events else httpx2.StreamError(words)
             yield chunk
 
     async def aclose(self) -> None:
@@ -76,8 +85,9 @@ class WatchedClient(httpx2.AsyncClient):
                 self._ended(explain(error, self._spec, Seen()))
             raise
         self._note(request, response)
-        if response.headers.get("content-type", "").lower().startswith("application/json"):
-            response.stream = _Capped(response.stream)
+        kind = response.headers.get("content-type", "").lower()
+        if kind.startswith(("application/json", "text/event-stream")):
+            response.stream = _Capped(response.stream, events=kind.startswith("text/"))
         return response
 
     def _unsigned(self, request: httpx2.Request, error: SignInFailed) -> httpx2.Response:

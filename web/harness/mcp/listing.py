@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +15,10 @@ from web.harness.mcp.mending import Report
 
 MAX_PAGES = 100
 MAX_ENTRIES = 5_000
+READ_AGAIN_SECONDS = (0.25, 30.0)
+"""The first and the longest wait before a list is read again that changes all the time."""
+WAITED_SECONDS = 1.0
+"""A list that is held back for longer is not waited for."""
 
 _T = TypeVar("_T")
 
@@ -35,22 +40,47 @@ class Listing(Generic[_T]):
         self.settled = anyio.Event()
         self.settled.set()
         self._fetch = fetch
+        self._pause = READ_AGAIN_SECONDS[0]
+        self._read_at = -math.inf
+        self._held_back = False
+
+    async def due(self) -> None:
+        """Returns when it has to be read (again): at once, unless it was read a moment ago.
+
+        The longer it goes on changing, the longer it is held back.
+        """
+        await self.stale.wait()
+        first, longest = READ_AGAIN_SECONDS
+        now = anyio.current_time()
+        if now >= self._read_at + 2 * self._pause:
+            self._pause = first
+        wait = self._read_at + self._pause - now
+        if wait > 0:
+            self._held_back = self._pause > WAITED_SECONDS
+            if self._held_back:
+                self.settled.set()
+            self._pause = min(2 * self._pause, longest)
+            await anyio.sleep(wait)
+            self._held_back = False
 
     def outdate(self) -> None:
         """It has to be read (again)."""
-        if self.settled.is_set():
+        if self.settled.is_set() and not self._held_back:
             self.settled = anyio.Event()
         self.stale.set()
 
     def settle(self) -> None:
         """It was read, or could not be; unless it has to be read once more, that is all."""
+        self._read_at = anyio.current_time()
         if not self.stale.is_set():
             self.settled.set()
 
-    async def read(self, report: Report) -> None:
+    async def read(
+        self, report: Report, fit: Callable[[tuple[_T, ...]], Awaitable[tuple[_T, ...]]]
+    ) -> None:
         """Reads it to its end, or as far as can be. Raises what the SDK raises.
 
-        The entries stay as they were then.
+        The entries stay as they were then. `fit` makes those that came fit to be known.
         """
         self.stale = anyio.Event()
         found: list[_T] = []
@@ -67,7 +97,7 @@ class Listing(Generic[_T]):
             cursors.add(cursor)
         else:
             report("warning", f"The {self.name} has over {MAX_PAGES} pages; it was cut.")
-        self.entries = tuple(found[:MAX_ENTRIES])
+        self.entries = await fit(tuple(found[:MAX_ENTRIES]))
 
 
 class Lists:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import methods
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from web.harness.mcp.results import MAX_CONTENTS
 from web.harness.values.messages import JsonObject
 
 Report = Callable[[str, str], None]
@@ -34,7 +36,7 @@ class _Kind:
     needs: tuple[str, ...]
 
 
-_LISTS = {
+LISTS = {
     "tools/list": _Kind("tools", "tool", ("name",)),
     "resources/list": _Kind("resources", "resource", ("uri",)),
     "resources/templates/list": _Kind("resourceTemplates", "resource template", ("uriTemplate",)),
@@ -51,8 +53,8 @@ class Mender:
 
     def mend(self, method: str, result: JsonObject) -> None:
         """Changes a whole result in place where the SDK would not take it."""
-        if method in _LISTS:
-            self._mend_list(method, _LISTS[method], result)
+        if method in LISTS:
+            self._mend_list(method, LISTS[method], result)
         elif method == "tools/call":
             self._mend_content(result)
         elif method == "prompts/get":
@@ -103,6 +105,7 @@ class Mender:
         return mended
 
     def _mend_content(self, result: JsonObject) -> None:
+        result["content"] = self._first(result.get("content"), _note)
         if self._fits("tools/call", result):
             return
         content = result.get("content")
@@ -122,6 +125,7 @@ class Mender:
         return {"type": "text", "text": _as_text(item)}
 
     def _mend_messages(self, result: JsonObject) -> None:
+        result["messages"] = self._first(result.get("messages"))
         if self._fits("prompts/get", result):
             return
         given = result.get("messages")
@@ -138,6 +142,9 @@ class Mender:
             del result["description"]
 
     def _mend_contents(self, result: JsonObject) -> None:
+        result["contents"] = self._first(
+            result.get("contents"), lambda words: {"uri": "note:left-out", "text": words}
+        )
         if self._fits("resources/read", result):
             return
         given = result.get("contents")
@@ -159,13 +166,26 @@ class Mender:
         )
         result["completion"] = {"values": said[:MAX_COMPLETIONS]}
 
+    def _first(self, items: Any, note: Callable[[str], JsonObject] | None = None) -> Any:
+        """What is read of them at all, before each is checked; `note` says what is not."""
+        if not isinstance(items, list) or len(items) <= MAX_CONTENTS:
+            return items
+        kept = items[: MAX_CONTENTS - 1] if note else items[:MAX_CONTENTS]
+        words = f"{len(items) - len(kept):,} more parts of the result were left out."
+        self._report("warning", words)
+        return [*kept, note(f"[{words}]")] if note else kept
+
     def _fits(self, method: str, result: JsonObject) -> bool:
-        """Whether the SDK would take this result."""
-        try:
-            methods.parse_server_result(method, self._version, result)
-        except (ValidationError, RecursionError):
-            return False
-        return True
+        return _fits(method, self._version, result)
+
+
+def _fits(method: str, version: str, result: JsonObject) -> bool:
+    """Whether the SDK would take this result."""
+    try:
+        methods.parse_server_result(method, version, result)
+    except (ValidationError, RecursionError):
+        return False
+    return True
 
 
 def _least(kind: _Kind, entry: Any) -> JsonObject | None:
@@ -192,6 +212,17 @@ def _result(content: list[Any]) -> JsonObject:
     return {"content": content, "resultType": "complete"}
 
 
+def _note(words: str) -> JsonObject:
+    return {"type": "text", "text": words}
+
+
 def _as_text(item: Any) -> str:
     text = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
     return text[:MAX_MENDED_CHARS]
+
+
+# The SDK builds what it checks with when that is first used, which takes a tenth of a second. This
+# module is loaded in a thread, where nothing waits for it.
+for _version in (LATEST_HANDSHAKE_VERSION, *MODERN_PROTOCOL_VERSIONS):
+    for _method, _each in LISTS.items():
+        _fits(_method, _version, LIST_DEFAULTS | {_each.key: []})

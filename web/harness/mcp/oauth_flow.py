@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
 from mcp.client.auth import (
@@ -19,7 +18,12 @@ from mcp.client.auth import (
     OAuthRegistrationError,
     OAuthTokenError,
 )
-from mcp.client.auth.utils import extract_scope_from_www_auth, union_scopes
+from mcp.client.auth.utils import (
+    build_protected_resource_metadata_discovery_urls,
+    extract_resource_metadata_from_www_auth,
+    extract_scope_from_www_auth,
+    union_scopes,
+)
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -28,8 +32,15 @@ from mcp.shared.auth import (
     OAuthToken,
     ProtectedResourceMetadata,
 )
-from pydantic import AnyUrl, BaseModel, ValidationError
+from pydantic import AnyUrl, ValidationError
 
+from web.harness.mcp.grants import (
+    is_usable,
+    kept_client,
+    kept_metadata,
+    kept_resource,
+    kept_tokens,
+)
 from web.harness.mcp.guard import Forbidden, Guard, host_of
 from web.harness.mcp.sign_in import Returned, SignIn, SignInFailed
 from web.harness.mcp.tokens import Grant
@@ -39,6 +50,8 @@ from web.harness.mcp.wording import tidy
 logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)
 
 CLIENT_NAME = "harness-web"
+MAX_PAGE_CHARS = 20_000
+"""Of the address of a page to sign in at."""
 
 _NOWHERE = "http://127.0.0.1/"
 """Stands where the SDK wants an address to come back to, though nobody is sent away."""
@@ -67,6 +80,10 @@ class Flow(OAuthClientProvider):
         self._redirect_uri = redirect_uri
         self._returned: Returned | None = None
         self._failing: httpx2.Response | None = None
+        self._descriptions: list[str] = []
+        """Where the server may describe itself (RFC 9728), of which one is looked at."""
+        self._fault = ""
+        """What was wrong with the first of those that is there."""
         super().__init__(
             server_url=access.server,
             client_metadata=OAuthClientMetadata(
@@ -95,6 +112,9 @@ class Flow(OAuthClientProvider):
 
     async def sign_in(self, request: httpx2.Request, refusal: httpx2.Response) -> None:
         """Has a person sign in since `request` was refused. Raises SignInFailed."""
+        self._descriptions = build_protected_resource_metadata_discovery_urls(
+            extract_resource_metadata_from_www_auth(refusal), self._access.server
+        )
         try:
             await self._follow(request, refusal)
         except (OAuthFlowError, ValidationError, StopAsyncIteration) as error:
@@ -123,16 +143,20 @@ class Flow(OAuthClientProvider):
             raise SignInFailed(f"{host} could not renew the sign-in ({status}).", "failed")
         if status >= 400:
             self._failing = response
+        if str(request.url) in self._descriptions and not self._fault:
+            self._fault = _fault_of(response)
         return response
 
     def _words(self, error: Exception) -> str:
         """Why the SDK gave up. Its own words may hold what a server wrote, codes too."""
         service, told = f"The sign-in service of {self._spec.host}", _told(self._failing)
+        if isinstance(error, OAuthTokenError):
+            return f"{service} gave no token{told}."
+        if self._fault and self.context.protected_resource_metadata is None:
+            return f"{self._spec.host} {self._fault}."
         if isinstance(error, OAuthRegistrationError):
             needed = "It needs a client id in the configuration."
             return f"{service} does not register this program{told}. {needed}"
-        if isinstance(error, OAuthTokenError):
-            return f"{service} gave no token{told}."
         text = str(error)
         if isinstance(error, OAuthFlowError) and " iss" in text:
             return f"{service} says that it is another one than the server named."
@@ -147,6 +171,11 @@ class Flow(OAuthClientProvider):
         return OAuthToken.model_validate(tokens) if tokens else None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
+        if not is_usable(tokens):
+            self._access.hide(tokens.access_token, tokens.refresh_token)
+            raise SignInFailed(
+                f"The sign-in service of {self._spec.host} gave a token that cannot be sent."
+            )
         await self._keep(self._made())
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -185,11 +214,11 @@ class Flow(OAuthClientProvider):
             client.issuer = issuer
         return Grant(
             issuer=issuer,
-            client=_dumped(client) or {},
-            tokens=_dumped(tokens),
+            client=kept_client(client),
+            tokens=kept_tokens(tokens),
             expires_at=context.token_expiry_time if tokens is not None else None,
-            metadata=_dumped(metadata),
-            resource=_dumped(context.protected_resource_metadata),
+            metadata=kept_metadata(metadata),
+            resource=kept_resource(context.protected_resource_metadata),
         )
 
     # The person.
@@ -209,13 +238,20 @@ class Flow(OAuthClientProvider):
         if given:
             wanted = extract_scope_from_www_auth(wanting(self._access.wanted))
             context.client_metadata.scope = union_scopes(given, wanted)
-            address = _with_scope(address, context.client_metadata.scope or given)
+        endpoint = str(metadata.authorization_endpoint) if metadata else ""
+        asked, parameters = _parted(address, endpoint)
+        if given:
+            parameters["scope"] = context.client_metadata.scope or given
+        address = _joined(asked, parameters)
+        if not address or len(address) > MAX_PAGE_CHARS:
+            raise SignInFailed(
+                f"The sign-in service of {self._spec.host} has no address that can be used."
+            )
         try:
             self._guard.check_page(address)
         except Forbidden as error:
             raise SignInFailed(str(error)) from None
-        state = dict(parse_qsl(urlsplit(address).query)).get("state", "")
-        self._returned = await self._access.visit(address, state)
+        self._returned = await self._access.visit(address, parameters.get("state", ""))
         self._access.hide(self._returned.code)
 
     async def _callback(self) -> AuthorizationCodeResult:
@@ -230,22 +266,6 @@ def wanting(challenge: str, request: httpx2.Request | None = None) -> httpx2.Res
     return httpx2.Response(403, headers={"www-authenticate": challenge}, request=request)
 
 
-def is_readable(grant: Grant) -> bool:
-    """Whether what was kept is still what the SDK knows."""
-    try:
-        OAuthClientInformationFull.model_validate(grant.client)
-        for model, value in (
-            (OAuthToken, grant.tokens),
-            (OAuthMetadata, grant.metadata),
-            (ProtectedResourceMetadata, grant.resource),
-        ):
-            if value is not None:
-                model.model_validate(value)
-    except ValidationError:
-        return False
-    return True
-
-
 def _choose_method(client: OAuthClientInformationFull, metadata: OAuthMetadata | None) -> None:
     """How a secret from the configuration is sent, which nobody has agreed on."""
     if client.client_secret is None or client.token_endpoint_auth_method is not None:
@@ -255,14 +275,40 @@ def _choose_method(client: OAuthClientInformationFull, metadata: OAuthMetadata |
     client.token_endpoint_auth_method = "client_secret_basic" if basic else "client_secret_post"
 
 
-def _with_scope(address: str, scope: str) -> str:
-    parts = urlsplit(address)
-    pairs = {**dict(parse_qsl(parts.query, keep_blank_values=True)), "scope": scope}
-    return urlunsplit(parts._replace(query=urlencode(pairs)))
+def _parted(address: str, endpoint: str) -> tuple[str, dict[str, str]]:
+    """The page that a service names, and what the SDK asks for there.
+
+    The SDK puts its `?` behind an address that has one already, and behind a fragment.
+    """
+    page = endpoint if endpoint and address.startswith(endpoint) else address.partition("?")[0]
+    return page.partition("#")[0], dict(parse_qsl(address[len(page) + 1 :]))
 
 
-def _dumped(model: BaseModel | None) -> dict[str, Any] | None:
-    return None if model is None else model.model_dump(mode="json", exclude_none=True)
+def _joined(page: str, parameters: dict[str, str]) -> str:
+    """The page with what it asks for itself (RFC 6749, 3.1); '' where it says the same twice."""
+    own = urlsplit(page).query
+    if {name for name, _ in parse_qsl(own, keep_blank_values=True)} & parameters.keys():
+        return ""
+    rest = urlencode(parameters)
+    return f"{page.rstrip('?&')}&{rest}" if own else f"{page.rstrip('?')}?{rest}"
+
+
+def _fault_of(response: httpx2.Response) -> str:
+    """What is wrong with a server's description of itself; '' for nothing, or where none is."""
+    if response.is_redirect:
+        return "answers with a redirect where it describes how to sign in, which is not followed"
+    if response.status_code != 200:
+        return ""
+    try:
+        ProtectedResourceMetadata.model_validate_json(response.content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        if first["type"] == "json_invalid":
+            return "describes how to sign in with something that is no JSON"
+        if first["loc"][:1] == ("authorization_servers",):
+            return "names no sign-in service with an address that can be used"
+        return "describes how to sign in without what is needed"
+    return ""
 
 
 def _told(response: httpx2.Response | None) -> str:

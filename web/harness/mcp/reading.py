@@ -35,7 +35,9 @@ async def read_resource(session: Session, uri: str) -> types.ReadResourceResult:
     if session.client.server_capabilities.resources is None:
         raise ToolError("This server has no resources.")
     try:
-        result = await session.request(f"resource {uri}", lambda: session.client.read_resource(uri))
+        result = await session.request(
+            f"the resource '{uri}'", lambda: session.client.read_resource(uri)
+        )
     except ToolError as error:
         if _code_of(error) in _NOT_FOUND:
             raise ToolError(f"The server has no resource {uri}.") from error
@@ -50,7 +52,7 @@ async def get_prompt(
     if session.client.server_capabilities.prompts is None:
         raise ToolError("This server has no prompts.")
     result = await session.request(
-        f"prompt {name}", lambda: session.client.get_prompt(name, dict(arguments))
+        f"the prompt '{name}'", lambda: session.client.get_prompt(name, dict(arguments))
     )
     left = MAX_TEXT_CHARS
     messages = []

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
 from anyio.abc import TaskGroup
-from mcp.client import Client, IncomingMessage, Transport
+from mcp.client import Client, ClientRequestContext, IncomingMessage, Transport
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from web import __version__
-from web.harness.mcp.asking import Asker
+from web.harness.mcp.asking import Asker, Elicitation, ElicitationAnswer
 from web.harness.mcp.authorising import Authorised
 from web.harness.mcp.calls import Call, Calls, OnProgress
+from web.harness.mcp.concealing import concealed
 from web.harness.mcp.failures import (
     SESSION_LOST,
     Failure,
@@ -40,10 +42,13 @@ from web.harness.mcp.subscriptions import Subscriptions
 from web.harness.mcp.tap import Tap
 from web.harness.mcp.transports import Wire, legacy_sse, stdio, streamable_http
 from web.harness.mcp.watches import Watches
+from web.harness.mcp.wording import tidy
 from web.harness.tools.outputs import as_output
+from web.harness.tools.threads import run_in_thread
 from web.harness.values.messages import JsonObject
 
 SETTLE_SECONDS = 3.0
+MAX_PROGRESS_CHARS = 500
 LOG_LEVEL: types.LoggingLevel = "info"
 
 _NOT_STREAMABLE = frozenset({400, 404, 405, 406, 415, 501})
@@ -145,12 +150,12 @@ class Session:
         sample: Sampler | None = None,
     ) -> types.CallToolResult:
         """The result, from any task. Raises ToolError; cancelled, it cancels at the server too."""
-        call = Call(self._spec.call_seconds, on_progress, ask, sample)
+        call = Call(self._spec.call_seconds, self._watched(on_progress), self._asker(ask), sample)
 
         def send() -> Awaitable[types.CallToolResult]:
             return self.client.call_tool(name, arguments, progress_callback=call.progressed)
 
-        return await self._answered(call, name, lambda: self._calls.after_visits(call, send))
+        return await self._answered(call, f"'{name}'", lambda: self._calls.after_visits(call, send))
 
     async def settled(self) -> None:
         """Waits at most `SETTLE_SECONDS` while the tools are being read again."""
@@ -164,13 +169,46 @@ class Session:
     async def _answered(self, call: Call, name: str, send: Callable[[], Awaitable[_T]]) -> _T:
         try:
             with self._calls.entered(call):
-                return await send()
+                return concealed(await send(), self._spec)
         except Exception as error:
             if self._is_session_lost(error):
                 raise lost_session_call(name, self._spec) from error
             raise call_error(error, name, self._spec, self.seen) from error
         # Only the clock of the call leaves the block without a result.
         raise silent_call(name, self._spec)
+
+    def _watched(self, on_progress: OnProgress | None) -> OnProgress | None:
+        """The same with words that are fit to be shown."""
+        if on_progress is None:
+            return None
+
+        def told(done: float, total: float | None, words: str) -> None:
+            fit = tidy(concealed(words, self._spec), MAX_PROGRESS_CHARS, one_line=True)
+            on_progress(done, total, fit)
+
+        return told
+
+    def _asker(self, ask: Asker | None) -> Asker | None:
+        """The same with questions in which no secret is shown."""
+        if ask is None:
+            return None
+
+        async def asked(question: Elicitation) -> ElicitationAnswer:
+            return await ask(
+                replace(
+                    question,
+                    message=concealed(question.message, self._spec),
+                    schema=concealed(question.schema, self._spec),
+                    url=concealed(question.url, self._spec),
+                )
+            )
+
+        return asked
+
+    async def _sample(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        return await self._calls.sample(context, concealed(params, self._spec))
 
     def _transport(self, environ: Mapping[str, str], sse: bool) -> Transport:
         wire = Wire(self.seen, self._journal, self.end)
@@ -190,7 +228,7 @@ class Session:
             logging_callback=self._logged,
             message_handler=self._heard,
             elicitation_callback=self._calls.elicit,
-            sampling_callback=self._calls.sample,
+            sampling_callback=self._sample,
             list_roots_callback=told_roots(self._roots) if self._roots else None,
         )
 
@@ -214,17 +252,26 @@ class Session:
 
     async def _read(self, listing: Listing[Any]) -> None:
         """Reads the whole list. Raises what the SDK raises."""
-        if listing is not self.lists.tools:
-            await listing.read(self._journal.add)
-            return
-        self._tap.output_schemas.clear()
-        await listing.read(self._journal.add)
+        if listing is self.lists.tools:
+            self._tap.output_schemas.clear()
+            await listing.read(self._journal.add, self._fit_tools)
+        else:
+            await listing.read(self._journal.add, self._fit)
+
+    async def _fit_tools(self, tools: tuple[types.Tool, ...]) -> tuple[types.Tool, ...]:
         schemas = self._tap.output_schemas
-        listing.entries = tuple(
+        whole = tuple(
             tool.model_copy(update={"output_schema": schemas.get(tool.name)})
-            for tool in listing.entries or ()
+            for tool in tools
             if self._is_callable(tool)
         )
+        return await self._fit(whole)
+
+    async def _fit(self, entries: tuple[_T, ...]) -> tuple[_T, ...]:
+        """The entries without secrets; a long list takes a while to be looked through."""
+        if not entries or not self._spec.secret_forms():
+            return entries
+        return await run_in_thread(lambda: tuple(concealed(each, self._spec) for each in entries))
 
     def _is_callable(self, tool: types.Tool) -> bool:
         """False for one that may be called as a task only, which this host does not do."""
@@ -237,7 +284,7 @@ class Session:
     async def _follow(self, listing: Listing[Any]) -> None:
         """Reads a list whenever that is due. One that cannot be read costs a line of the log."""
         while True:
-            await listing.stale.wait()
+            await listing.due()
             try:
                 with anyio.fail_after(self._spec.connect_seconds):
                     await self._read(listing)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from web.harness.mcp.programs import located
+from web.harness.mcp.secret_forms import SHORTEST_SECRET, forms_of, without
 from web.harness.tools.words import did_you_mean
 from web.harness.values.errors import ConfigurationError
 
@@ -22,7 +24,6 @@ Protocol = Literal["auto", "2026-07-28", "legacy"]
 CONNECT_SECONDS = 20.0
 DOWNLOAD_SECONDS = 60.0
 CALL_SECONDS = 60.0
-CONCEALED = "[secret]"
 KEPT_SECRETS = 16
 
 _DOWNLOADERS = frozenset(
@@ -49,8 +50,6 @@ _WORDS = {str: "text in quotes", bool: "true or false", list: "a list", dict: "a
 _VARIABLE = re.compile(r"(\$?)\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
 _INPUT = re.compile(r"\$\{input:")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|PWD|AUTH|CRED|COOKIE|SIGNATURE", re.I)
-_SHORTEST_SECRET = 6
-"""Shorter values are words such as `true`, which a text must be able to hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +108,37 @@ class ServerSpec:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def conceal(self, text: str) -> str:
-        """The text without the secrets of this server, whoever wrote it."""
-        for secret in self._secrets():
-            if secret in text:
-                text = text.replace(secret, CONCEALED)
-        return text
+        """The text without the secrets of this server, whoever wrote it.
 
-    def _secrets(self) -> list[str]:
+        All headers and all of the address' query count as such. So does a secret as it stands in
+        JSON, in Python's own writing or in an address, and a line of one that has several.
+        """
+        return without(text, forms_of(self._secrets(all_given=True)))
+
+    def secret_forms(self) -> list[str]:
+        """What `without` has to take from the things that a server says to be used.
+
+        Of its headers and query only what is named like a secret: others may be words that it
+        has to be able to say.
+        """
+        return forms_of(self._secrets(all_given=False))
+
+    def _secrets(self, *, all_given: bool) -> set[str]:
+        def counts(name: str) -> bool:
+            return all_given or _SECRET_NAME.search(name) is not None
+
         values = [value for name, value in self.env.items() if _SECRET_NAME.search(name)]
-        for value in self.headers.values():
-            values += [value, value.rpartition(" ")[2]]
+        for name, value in self.headers.items():
+            if counts(name):
+                values += [value, value.rpartition(" ")[2]]
         values += [*self.variables, *self.learned]
         if self.oauth is not None:
             values.append(self.oauth.client_secret)
         parts = urlsplit(self.url)
-        values += [
-            parts.password or "",
-            *(each.partition("=")[2] for each in parts.query.split("&")),
-        ]
-        known = {value for value in values if len(value) >= _SHORTEST_SECRET}
-        return sorted(known, key=len, reverse=True)
+        values.append(parts.password or "")
+        pairs = (each.partition("=") for each in parts.query.split("&"))
+        values += [value for name, _, value in pairs if counts(name)]
+        return {value for value in values if len(value) >= SHORTEST_SECRET}
 
 
 @dataclass(slots=True)
@@ -211,14 +221,16 @@ class _Reader:
             if key in self._entry:
                 other = "command" if kind == "stdio" else "url"
                 raise self._error(key, f"does not go with '{other}'")
-        command = self._text("command") if kind == "stdio" else ""
+        env = self._map("env", self._checked_env)
+        path = env.get("PATH", self._environ.get("PATH"))
+        command = located(self._text("command"), path) if kind == "stdio" else ""
         return ServerSpec(
             name=self._name,
             kind=kind,
             command=command,
             args=self._args(),
             cwd=self._text("cwd") if self._entry.get("cwd") is not None else None,
-            env=self._map("env", self._checked_env),
+            env=env,
             url=self._url() if kind != "stdio" else "",
             headers=self._map("headers", self._checked_header),
             oauth=self._oauth(),

@@ -109,7 +109,7 @@ class Journal:
     def add(self, level: str, text: str, source: str = "") -> None:
         """Keeps one message."""
         words = self._words(text)
-        self._log.append(LogLine(self._clock(), level, words, plain(source)[:100]))
+        self._log.append(LogLine(self._clock(), level, words, self._words(source)[:100]))
         self._changed()
 
     def add_stderr(self, line: str) -> None:

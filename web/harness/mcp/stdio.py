@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +17,7 @@ import anyio
 
 from web.harness.mcp.failures import Unreachable, spawn_failure
 from web.harness.mcp.spec import ServerSpec
+from web.harness.mcp.strays import MARK, end_marked
 from web.harness.tools.processes import started
 
 LEAVE_SECONDS = 2.0
@@ -22,10 +25,14 @@ LEAVE_SECONDS = 2.0
 TERM_SECONDS = 2.0
 """How long its process group may take to end after SIGTERM, before it is killed."""
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""A longer line is thrown away: no message is that long."""
+"""A longer line is not kept: no message is that long."""
+KEPT_ENDS = 1000
+"""Bytes that are kept of its start and of its end, to tell whose answer it was."""
 MAX_WAITING_BYTES = 4 * 1024 * 1024
 """Output that waits for its reader; beyond it the server's pipe is left to fill."""
 
+_END_PIECES = 16
+"""As many pieces of a long line hold its start, or its end."""
 _POLL_SECONDS = 0.01
 _LAST_WORDS_SECONDS = 0.25
 """How long the output is still read after the process ended, where a child holds it open."""
@@ -57,16 +64,24 @@ def inherited(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class LongLine:
+    """A line of more than `MAX_LINE_BYTES`: how it starts and ends."""
+
+    length: int
+    start: bytes
+    end: bytes
+
+
 class ServerProcess(asyncio.SubprocessProtocol):
     """One running server. Its lines come as bytes without the line end.
 
     It leads a process group of its own, so that all it has started can be ended with it.
     """
 
-    def __init__(self, on_stderr: Callable[[str], None], on_long_line: Callable[[int], None]):
+    def __init__(self, on_stderr: Callable[[str], None]):
         self.ended = asyncio.Event()
         self._on_stderr = on_stderr
-        self._on_long_line = on_long_line
         self._chunks: deque[bytes] = deque()
         self._waiting = 0
         self._arrived = asyncio.Event()
@@ -76,6 +91,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._stderr = b""
+        self._stderr_over = asyncio.Event()
         self._transport: asyncio.SubprocessTransport | None = None
 
     @property
@@ -108,8 +124,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._arrived.set()
         elif fd == 0:
             self._may_write.set()
-        elif self._stderr:
-            self._take_stderr(b"\n")
+        else:
+            if self._stderr:
+                self._take_stderr(b"\n")
+            self._stderr_over.set()
 
     def process_exited(self) -> None:
         self.ended.set()
@@ -125,31 +143,21 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     # What the connection calls.
 
-    async def lines(self) -> AsyncIterator[list[bytes]]:
+    async def lines(self) -> AsyncIterator[list[bytes | LongLine]]:
         """All whole lines that have come, several at a time, until the output or process ends.
 
         A child of the server may hold its output open for ever; the server's own end counts.
         """
-        parts: list[bytes] = []
-        length = 0
+        line = _Line()
         while True:
             while self._chunks:
                 chunk = self._next_chunk()
                 head, *rest = chunk.split(b"\n")
-                length += len(head)
-                if length <= MAX_LINE_BYTES:
-                    parts.append(head)
-                else:
-                    parts.clear()
+                line.add(head)
                 if not rest:
                     continue
-                whole = []
-                if length <= MAX_LINE_BYTES:
-                    whole.append(b"".join(parts))
-                else:
-                    self._on_long_line(length)
-                whole += rest[:-1]
-                parts, length = [rest[-1]], len(rest[-1])
+                whole = [line.taken(), *rest[:-1]]
+                line.add(rest[-1])
                 yield whole
             if not self._output_open:
                 # What follows the last line end is half a message.
@@ -188,6 +196,11 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self.transport.close()
         with anyio.move_on_after(TERM_SECONDS):
             await self.ended.wait()
+
+    async def silent(self) -> None:
+        """Waits a little for what it has still to say; a child may hold its stderr open."""
+        with anyio.move_on_after(_LAST_WORDS_SECONDS):
+            await self._stderr_over.wait()
 
     def ending(self) -> str:
         """How the process ended, in words; empty while it lives."""
@@ -229,26 +242,51 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._on_stderr(line[:16_384].decode(errors="replace"))
 
 
+class _Line:
+    """One line in pieces. Of one that is too long the ends are kept."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._length = 0
+        self._start = b""
+
+    def add(self, piece: bytes) -> None:
+        self._length += len(piece)
+        self._parts.append(piece)
+        if self._length > MAX_LINE_BYTES:
+            # Not all of it is put together for that.
+            self._start = self._start or b"".join(self._parts[:_END_PIECES])[:KEPT_ENDS]
+            self._parts = [b"".join(self._parts[-_END_PIECES:])[-KEPT_ENDS:]]
+
+    def taken(self) -> bytes | LongLine:
+        """The whole line; the next one begins."""
+        whole = b"".join(self._parts)
+        line = whole if not self._start else LongLine(self._length, self._start, whole)
+        self._parts, self._length, self._start = [], 0, b""
+        return line
+
+
 @asynccontextmanager
 async def running(
     spec: ServerSpec,
     environ: Mapping[str, str],
     *,
     on_stderr: Callable[[str], None],
-    on_long_line: Callable[[int], None],
 ) -> AsyncIterator[ServerProcess]:
     """The server's process for as long as the block lasts; after it none of its group is left.
 
-    Raises Unreachable when it cannot be started.
+    Nor is what has left the group, as far as `strays` finds it. Raises Unreachable when it cannot
+    be started.
     """
-    process = ServerProcess(on_stderr, on_long_line)
+    process = ServerProcess(on_stderr)
     folder = Path(spec.cwd) if spec.cwd is not None else None
+    mark = uuid.uuid4().hex
     try:
         await started(
             process,
             [spec.command, *spec.args],
             cwd=folder,
-            env=inherited(environ) | dict(spec.env),
+            env=inherited(environ) | dict(spec.env) | {MARK: mark},
         )
     except (OSError, ValueError) as error:
         missing = folder is not None and not folder.is_dir()
@@ -257,7 +295,10 @@ async def running(
         yield process
     finally:
         with anyio.CancelScope(shield=True):
-            await process.end()
+            try:
+                await process.end()
+            finally:
+                await end_marked(mark)
 
 
 def _signal_group(group: int, number: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import stat
 import tempfile
@@ -18,8 +19,13 @@ from web.harness.tools.threads import run_in_thread
 from web.harness.values.errors import ConfigurationError
 from web.harness.values.messages import JsonObject
 
+log = logging.getLogger(__name__)
+
 FORMAT = 1
 MAX_FILE_BYTES = 4 * 2**20
+MAX_GRANT_BYTES = 64 * 1024
+MAX_ISSUERS = 4
+"""Of one server whose grants are kept, lest one that names ever new ones fills the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +74,19 @@ class TokenStore:
         return None
 
     async def keep(self, owner: str, server: str, grant: Grant) -> None:
-        """Keeps a grant in the place of the one of that issuer. Raises as `find`."""
-        grants = dict(await self._read())
+        """Keeps a grant in the place of the one of that issuer. Raises as `find`, also where it
+        is too large.
+        """
         key = _Key(owner, server, grant.issuer)
+        if _size(key, grant) > MAX_GRANT_BYTES:
+            raise ConfigurationError(
+                f"The sign-in service wants over {MAX_GRANT_BYTES // 1024} KB to be kept."
+            )
+        grants = dict(await self._read())
         grants.pop(key, None)
+        others = [each for each in grants if (each.owner, each.server) == (owner, server)]
+        for each in others[: max(0, len(others) - MAX_ISSUERS + 1)]:
+            del grants[each]
         await self._write({**grants, key: grant})
 
     async def forget_tokens(self, owner: str, server: str) -> None:
@@ -116,17 +131,19 @@ class FileTokenStore(TokenStore):
     """Grants in a file that only its user may read; it is made with the first one.
 
     The file is replaced as a whole, so it is never half written. A link, a file of somebody else
-    and one that others can read are refused.
+    and one that others can read are refused. One that is too large is left as it is, with a
+    warning: then grants are kept in memory.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
         self._writing = asyncio.Lock()
+        self._in_memory = False
 
     def check(self) -> None:
         """Raises ConfigurationError where the file cannot be used as it is."""
-        self._load()
+        self._loaded()
         if not self._path.parent.is_dir():
             raise ConfigurationError(f"The folder of {self._path} does not exist.")
 
@@ -139,10 +156,25 @@ class FileTokenStore(TokenStore):
             await super().forget_tokens(owner, server)
 
     async def _read(self) -> _Grants:
-        return await run_in_thread(self._load)
+        return await run_in_thread(self._loaded)
 
     async def _write(self, grants: _Grants) -> None:
-        await run_in_thread(lambda: self._save(grants), finish=True)
+        if self._in_memory:
+            self._grants = grants
+        else:
+            await run_in_thread(lambda: self._save(grants), finish=True)
+
+    def _loaded(self) -> _Grants:
+        if not self._in_memory:
+            try:
+                return self._load()
+            except _TooLarge as error:
+                log.warning(
+                    "%s Sign-ins are kept in memory only; remove the file to keep them in it.",
+                    error.message,
+                )
+                self._in_memory = True
+        return self._grants
 
     def _load(self) -> _Grants:
         try:
@@ -162,7 +194,7 @@ class FileTokenStore(TokenStore):
         finally:
             os.close(descriptor)
         if len(content) > MAX_FILE_BYTES:
-            raise self._refusal(f"has more than {MAX_FILE_BYTES:,} bytes")
+            raise _TooLarge(self._refusal(f"has more than {MAX_FILE_BYTES:,} bytes").message)
         try:
             return _parsed(json.loads(content)) if content.strip() else {}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -178,12 +210,15 @@ class FileTokenStore(TokenStore):
                 raise self._refusal("can be read by others; make it yours alone (chmod 600)")
 
     def _save(self, grants: _Grants) -> None:
+        content = json.dumps(_dumped(grants)).encode()
+        if len(content) > MAX_FILE_BYTES:
+            raise self._refusal(f"would have more than {MAX_FILE_BYTES:,} bytes")
         try:
             # Made with mode 0600, under a name that was not there.
             descriptor, made = tempfile.mkstemp(prefix=".tokens-", dir=self._path.parent)
             try:
-                with open(descriptor, "w", encoding="utf-8") as file:
-                    json.dump(_dumped(grants), file)
+                with open(descriptor, "wb") as file:
+                    file.write(content)
                     file.flush()
                     os.fsync(descriptor)
                 os.replace(made, self._path)
@@ -198,23 +233,29 @@ class FileTokenStore(TokenStore):
         return ConfigurationError(f"The file of MCP tokens {self._path} {words}.")
 
 
+class _TooLarge(ConfigurationError):
+    """The file has more than is ever written to it."""
+
+
 def _dumped(grants: _Grants) -> JsonObject:
+    return {"format": FORMAT, "grants": [_entry(*each) for each in grants.items()]}
+
+
+def _entry(key: _Key, grant: Grant) -> JsonObject:
     return {
-        "format": FORMAT,
-        "grants": [
-            {
-                "owner": key.owner,
-                "server": key.server,
-                "issuer": key.issuer,
-                "client": grant.client,
-                "tokens": grant.tokens,
-                "expires_at": grant.expires_at,
-                "metadata": grant.metadata,
-                "resource": grant.resource,
-            }
-            for key, grant in grants.items()
-        ],
+        "owner": key.owner,
+        "server": key.server,
+        "issuer": key.issuer,
+        "client": grant.client,
+        "tokens": grant.tokens,
+        "expires_at": grant.expires_at,
+        "metadata": grant.metadata,
+        "resource": grant.resource,
     }
+
+
+def _size(key: _Key, grant: Grant) -> int:
+    return len(json.dumps(_entry(key, grant)))
 
 
 def _parsed(whole: Any) -> _Grants:
@@ -231,5 +272,8 @@ def _parsed(whole: Any) -> _Grants:
             metadata=each["metadata"],
             resource=each["resource"],
         )
-        grants[_Key(owner, server, issuer)] = grant
+        key = _Key(owner, server, issuer)
+        # What an older version kept may be too much to be written again.
+        if _size(key, grant) <= MAX_GRANT_BYTES:
+            grants[key] = grant
     return grants

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-import anyio
+import anyio.lowlevel
 import httpx2
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client import Transport
@@ -17,12 +17,13 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from web.harness.mcp.failures import Failure, Seen
+from web.harness.mcp.failures import Failure, Seen, ended_process
 from web.harness.mcp.http import WatchedClient
+from web.harness.mcp.sizes import MAX_VALUES, has_too_many_values
 from web.harness.mcp.spec import ServerSpec
 from web.harness.mcp.status import STRAY, Journal
-from web.harness.mcp.stdio import MAX_LINE_BYTES, ServerProcess, running
-from web.harness.mcp.tap import Tap, parsed, without_flood
+from web.harness.mcp.stdio import MAX_LINE_BYTES, LongLine, ServerProcess, running
+from web.harness.mcp.tap import ENDS_BYTES, Tap, parsed, without_flood
 
 _WRITE_AHEAD = 64
 """Messages that may wait for a server that does not read, so that Stop need not wait for it."""
@@ -48,15 +49,9 @@ async def stdio(
     to_sdk, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](_WRITE_AHEAD)
     outgoing, from_sdk = anyio.create_memory_object_stream[SessionMessage](_WRITE_AHEAD)
 
-    def on_long_line(length: int) -> None:
-        limit = MAX_LINE_BYTES // 2**20
-        wire.report("warning", f"A line of {length:,} bytes was dropped; {limit} MiB is the limit.")
-
     wire.journal.forget_stderr()
     async with (
-        running(
-            spec, environ, on_stderr=wire.journal.add_stderr, on_long_line=on_long_line
-        ) as process,
+        running(spec, environ, on_stderr=wire.journal.add_stderr) as process,
         to_sdk,
         incoming,
         outgoing,
@@ -76,14 +71,12 @@ async def _read_lines(
     tap: Tap,
 ) -> None:
     async with to_sdk:
+        before, spoke = wire.journal.log, False
         async for lines in process.lines():
             messages: list[SessionMessage] = []
             for line in lines:
-                read = parsed(line)
-                if read is not None:
-                    messages += read
-                elif line.strip():
-                    wire.journal.add(STRAY, line[:16_384].decode(errors="replace"))
+                messages += await _messages(line, wire, tap)
+            spoke = spoke or bool(messages)
             for message in without_flood(messages):
                 message.message = tap.received(message.message)
                 try:
@@ -93,8 +86,32 @@ async def _read_lines(
         # Said before the stream ends, so that whoever waits for an answer can tell why.
         with anyio.move_on_after(1):
             await process.ended.wait()
-        wire.seen.ending = process.ending() or "The server closed its output."
+            await process.silent()
+        strays = () if spoke else [each for each in wire.journal.log if each not in before]
+        wire.seen.ending = ended_process(
+            process.ending() or "The server closed its output.",
+            next((each.text for each in strays if each.level == STRAY), ""),
+            next(reversed(wire.journal.stderr), ""),
+        )
         wire.ended(Failure(wire.seen.ending))
+
+
+async def _messages(line: bytes | LongLine, wire: Wire, tap: Tap) -> list[SessionMessage]:
+    if isinstance(line, LongLine):
+        limit = f"{MAX_LINE_BYTES // 2**20} MiB is the limit"
+        wire.report("warning", f"A line of {line.length:,} bytes was dropped; {limit}.")
+        return tap.too_large(line.start, line.end, limit) or []
+    if await has_too_many_values(line):
+        limit = f"it has more than {MAX_VALUES:,} values"
+        wire.report("warning", f"A line of {len(line):,} bytes was dropped: {limit}.")
+        return tap.too_large(line[:ENDS_BYTES], line[-ENDS_BYTES:], limit) or []
+    read = parsed(line)
+    if len(line) > MAX_VALUES:
+        # That took a while, and so does what follows.
+        await anyio.lowlevel.checkpoint()
+    if read is None and line.strip():
+        wire.journal.add(STRAY, line[:16_384].decode(errors="replace"))
+    return read or []
 
 
 async def _write_lines(

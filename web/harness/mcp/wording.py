@@ -24,12 +24,13 @@ def tidy(text: object, limit: int, *, one_line: bool = False) -> str:
     # Cut first: what is left out below is rarely more than a few characters.
     text = clean(text[: 4 * limit]).replace("\r\n", "\n").translate(_LINE_ENDS)
     if not (text.isascii() and text.isprintable()):
-        text = "".join(char for char in text if char in "\n\t" or not _is_unseen(char))
+        text = "".join(char for char in text if char in "\n\t" or not is_unseen(char))
     text = " ".join(text.split()) if one_line else text.strip()
     return shorten(text, limit)
 
 
-def _is_unseen(char: str) -> bool:
+def is_unseen(char: str) -> bool:
+    """Whether a character is drawn as nothing, or changes only how others are drawn."""
     if char.isascii():
         return not char.isprintable()
     return (

@@ -12,7 +12,8 @@ from pathlib import Path
 from web.harness.skills import writing
 from web.harness.skills.folder import SkillFolder
 from web.harness.skills.limits import SkillLimits
-from web.harness.skills.skill import Skill, SkillOrigin, SkillText
+from web.harness.skills.names import SKILL_FILE
+from web.harness.skills.skill import Skill, SkillOrigin, SkillText, read_skill
 from web.harness.skills.uploads import UploadedFile
 from web.harness.skills.writing import Installed
 from web.harness.tools.words import did_you_mean, shown
@@ -73,36 +74,42 @@ class Skills:
         folder = self._writable()[0]
         return writing.install(folder, files, replace=replace)
 
-    def adopt(self, name: str) -> Installed:
+    def adopt(self, name: str, text: str | None = None) -> Installed:
         """Copies a whole skill to this person's own, where it can be edited and stands before the
-        one it comes from; deleting the copy brings that one back."""
-        files = [
-            UploadedFile(f"{name}/{path}", io.BytesIO(content))
-            for path, content in self.read_all(name)
-        ]
-        return self.install(files)
+        one it comes from; deleting the copy brings that one back. `text` is put in the place of its
+        `SKILL.md`."""
+        files = dict(self.read_all(name))
+        if text is not None:
+            read_skill(text, name)
+            files[SKILL_FILE] = text.encode("utf-8", "surrogatepass")
+        return self.install(
+            [UploadedFile(f"{name}/{path}", io.BytesIO(content)) for path, content in files.items()]
+        )
 
-    def edit(self, name: str, text: str, *, seen: str = "") -> Skill:
+    def edit(
+        self, name: str, text: str, *, seen: str = "", origin: SkillOrigin | None = None
+    ) -> Skill:
         """Replaces a skill's `SKILL.md`; `seen` is the `sha256` of the one that was edited."""
-        folder = self._owner(name)
+        folder = self._owner(name, origin)
         writing.edit(folder, name, text, seen=seen)
         return folder.find(name) or self.get(name)
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, origin: SkillOrigin | None = None) -> None:
         """Takes a skill away; `restore` brings it back."""
-        writing.delete(self._owner(name), name)
+        writing.delete(self._owner(name, origin), name)
 
-    def restore(self, name: str) -> Skill:
+    def restore(self, name: str, origin: SkillOrigin | None = None) -> Skill:
         """Undoes the last `delete` or replacement of this name."""
         for folder in self._writable():
-            if name in writing.deleted(folder):
+            if origin in (None, folder.origin) and name in writing.deleted(folder):
                 writing.restore(folder, name)
                 return folder.find(name) or self.get(name)
         raise NotFound(f"There is no deleted skill {shown(name)}.")
 
-    def deleted(self) -> tuple[str, ...]:
+    def deleted(self, origin: SkillOrigin | None = None) -> tuple[str, ...]:
         """The names that `restore` takes."""
-        return tuple(name for folder in self._writable() for name in writing.deleted(folder))
+        folders = [folder for folder in self._writable() if origin in (None, folder.origin)]
+        return tuple(name for folder in folders for name in writing.deleted(folder))
 
     def _find(self, name: str, origin: SkillOrigin | None) -> tuple[SkillFolder, Skill]:
         found = [
@@ -124,9 +131,13 @@ class Skills:
             raise SkillRefused("Skills cannot be put in here.", code="skill_read_only")
         return folders
 
-    def _owner(self, name: str) -> SkillFolder:
+    def _owner(self, name: str, origin: SkillOrigin | None) -> SkillFolder:
         """The first folder that has this skill and may be written, else one that refuses."""
-        having = [folder for folder in self._folders if folder.find(name) is not None]
+        having = [
+            folder
+            for folder in self._folders
+            if origin in (None, folder.origin) and folder.find(name) is not None
+        ]
         if not having:
             raise NotFound(f"There is no skill {shown(name)}.")
         return next((folder for folder in having if folder.writable), having[0])

@@ -12,8 +12,9 @@ class Permissions:
     """The permissions of one chat.
 
     An override replaces the tool's own default. A grant ("allow for this chat") turns *ask* into
-    *allow*; it never lifts a *deny*, and it is kept while one holds. `grants` is a sorted list of
-    tool names, ready for JSON, and what the constructor takes to bring them back.
+    *allow*; it never lifts a *deny*, and it is kept while one holds. A tool that `always_asks` is
+    never allowed, by neither. `grants` is a sorted list of tool names, ready for JSON, and what the
+    constructor takes to bring them back.
     """
 
     def __init__(
@@ -43,17 +44,24 @@ class Permissions:
 
         It is '' for a grant that was brought back: which question it was is not kept.
         """
-        level = self._overrides.get(tool.name, tool.permission)
-        return self._grants.get(tool.name) if level is PermissionLevel.ASK else None
+        if tool.always_asks or self._own_level(tool) is not PermissionLevel.ASK:
+            return None
+        return self._grants.get(tool.name)
 
     def revoke(self, name: str) -> None:
         """Takes a grant back; one that was never made is fine."""
         self._grants.pop(name, None)
 
     def level(self, tool: Tool) -> PermissionLevel:
-        level = self._overrides.get(tool.name, tool.permission)
-        if level is PermissionLevel.ASK and tool.name in self._grants:
+        level = self._own_level(tool)
+        if level is PermissionLevel.ASK and tool.name in self._grants and not tool.always_asks:
             return PermissionLevel.ALLOW
+        return level
+
+    def _own_level(self, tool: Tool) -> PermissionLevel:
+        level = self._overrides.get(tool.name, tool.permission)
+        if tool.always_asks and level is PermissionLevel.ALLOW:
+            return PermissionLevel.ASK
         return level
 
 

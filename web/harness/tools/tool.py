@@ -119,6 +119,7 @@ class Tool:
     the model sent into the handler's arguments, which are JSON too, or raises `ToolError` with
     words the model can act on; validating its own result changes nothing. `hints` are what its
     maker says of it in a word or two ("read-only"), for a person to see; they permit nothing.
+    `always_asks` suits what runs programs: a person's yes is for one call, and none is for all.
     """
 
     name: str
@@ -131,3 +132,4 @@ class Tool:
     preview: Preview | None = None
     validate: Callable[[JsonObject], JsonObject] | None = None
     hints: tuple[str, ...] = ()
+    always_asks: bool = False

@@ -121,7 +121,8 @@ class ApprovalRequired:
     """A person has to decide on one call before it runs.
 
     `key` names the question: it is bound to these arguments and answered once. `preview` is what
-    the tool says will happen: `{"kind": "text" | "diff", "text": ..., ...}`, or None.
+    the tool says will happen: `{"kind": "text" | "diff", "text": ..., ...}`, or None. Where the
+    tool `always_asks`, an answer for the whole chat is refused.
     """
 
     type: ClassVar[str] = "approval_required"
@@ -132,6 +133,7 @@ class ApprovalRequired:
     message_id: str
     preview: JsonObject | None = None
     hints: tuple[str, ...] = ()
+    always_asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

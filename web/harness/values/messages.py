@@ -134,6 +134,8 @@ class ResourceBlock:
     """A text that a person put beside a message, and that somebody else wrote.
 
     `source` names who gave it (such as an MCP server), `uri` where it lies there; either may be ''.
+    Where it stands for a file that is not in the message, `text` says so and `file_bytes` is the
+    file's size.
     """
 
     uri: str
@@ -141,6 +143,7 @@ class ResourceBlock:
     media_type: str
     text: str
     source: str = ""
+    file_bytes: int | None = None
     type: Literal["resource"] = "resource"
 
     @property

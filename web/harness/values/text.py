@@ -24,9 +24,9 @@ def sayable(text: str) -> str:
 
 
 def amount(size: int) -> str:
-    """A number of bytes as a person says it: `940 bytes`, `34 KB`, `1.2 MB` (of thousands)."""
+    """A number of bytes as a person says it: `1 byte`, `940 bytes`, `34 KB`, `1.2 MB`."""
     if size < 1000:
-        return f"{size} bytes"
+        return f"{size} byte" if size == 1 else f"{size} bytes"
     if size < 999_500:
         return f"{size / 1000:.0f} KB"
     return f"{size / 1_000_000:.1f} MB"

@@ -33,6 +33,10 @@ def tool(name: str, **more: object) -> dict[str, object]:
 
 
 def listed(cursor: str | None) -> dict[str, object]:
+    if FAULT == "manyvalues":
+        return {"tools": [tool("vast", inputSchema={"type": "object", "x": [[]] * 250_000})]}
+    if FAULT == "largetools":
+        return {"tools": [tool("large", inputSchema={"x": "x" * 300_000}), tool("echo")]}
     if FAULT == "badtools":
         bad = [
             {"name": "null", "inputSchema": None},
@@ -78,6 +82,10 @@ def call(number: object, name: str, arguments: dict[str, object], meta: dict[str
     if name == "unreadable":
         deep = "[" * 100_000 + "]" * 100_000
         write(f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":{deep}}}}}')
+        return
+    if name == "long":
+        text = "x" * (65 * 2**20)
+        write(f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":["{text}"]}}}}')
         return
     if name == "odd":
         items = [{"type": "hologram", "of": "a cat"}, {"type": "text", "text": "plain"}]
@@ -149,6 +157,11 @@ def main() -> None:
         sys.exit(3)
     if FAULT == "grandchild":
         kept = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        with open(VALUE, "w") as file:
+            file.write(f"{os.getpid()} {kept.pid}")
+    if FAULT == "daemon":
+        command = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+        kept = subprocess.Popen(command, start_new_session=True)
         with open(VALUE, "w") as file:
             file.write(f"{os.getpid()} {kept.pid}")
     if FAULT == "stubborn":

@@ -34,6 +34,7 @@ _SEMICOLON = re.compile(r"\s*(?:;|\n(?=/))\s*")
 _AND = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.I)
 _THINK = re.compile(r"^\s*think\b[:,]?\s*(?:(?:hard|about|of|then)\b\s*)*", re.I)
 _SLASH = re.compile(r"^\s*/([A-Za-z_][\w.-]*)\s*", re.S)
+_SKILL = re.compile(r"^\s*/(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)(?:\s+|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,11 @@ class _Turn:
     rounds: list[list[tuple[ToolUseBlock, ToolResultBlock]]] = field(default_factory=list)
 
     @property
+    def skills(self) -> set[str]:
+        """The names of the skills that came along."""
+        return {block.name for block in self.attachments if block.source == "skill"}
+
+    @property
     def came_with_more(self) -> bool:
         return bool(self.attachments or self.pictures)
 
@@ -83,6 +89,9 @@ def script_for(request: ModelRequest) -> Script:
     prompt = turn.prompt.strip()
     if match := _THINK.match(prompt):
         thinking = texts.thinking(prompt)
+        prompt = prompt[match.end() :].strip()
+    if (match := _SKILL.match(prompt)) and match["name"] in turn.skills:
+        # The skill came along: what is left says what it is for.
         prompt = prompt[match.end() :].strip()
     if not turn.rounds and (prompt or not turn.came_with_more):
         direct = _direct(prompt, request.tools)

@@ -134,6 +134,7 @@ def _figure(section: int) -> str:
 
 
 _SKILL_HELP = (
+    "| `/csv-summary data.csv` | takes a skill along with the message |\n"
     "| `use the skill csv-summary` | loads the instructions of a skill |\n"
     "| `run scripts/summary.py of csv-summary on data.csv` | asks, then runs a skill's script |\n"
 )
