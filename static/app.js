@@ -12,6 +12,7 @@ import { Live } from "./live.js";
 import { Log } from "./log.js";
 import { Page } from "./parts.js";
 import { Surroundings } from "./surroundings.js";
+import { Uploads } from "./uploads.js";
 
 const { body } = document;
 
@@ -19,6 +20,7 @@ const { body } = document;
 
 const composer = find("[data-composer]") && new Composer(find("[data-composer]"));
 const commands = composer && new Commands(composer);
+const uploads = composer && find("[data-attach]") && new Uploads(composer);
 const log = find("[data-log]") && new Log(find("[data-log]"));
 const banner = new Banner(find("[data-banner]"));
 const surroundings = new Surroundings();
@@ -64,7 +66,8 @@ document.addEventListener(
   "submit",
   (event) => {
     const ended = event.target === composer?.form && "gone" in body.dataset;
-    if (ended || underway.has(event.target)) {
+    const held = event.target === composer?.form && !ended && uploads?.hold();
+    if (ended || held || underway.has(event.target)) {
       event.preventDefault();
       event.stopImmediatePropagation();
     } else if (event.target === composer?.form) {
@@ -99,6 +102,7 @@ function answered(form, { xhr }) {
   if (form === composer?.form) {
     composer.sent(next);
     commands.sent();
+    uploads?.sent();
     log?.follow(true);
   }
   if (dialog?.contains(form)) {
@@ -174,6 +178,7 @@ async function copyFrom(button) {
 
 function askToDelete(link) {
   const form = find("form", dialog);
+  form.reset();
   const address = link.getAttribute("href");
   form.action = address;
   form.setAttribute("hx-post", address);
@@ -205,6 +210,9 @@ document.addEventListener("click", (event) => {
     dialog.close();
   } else if ((found = on("[data-theme-choice]"))) {
     chooseTheme(found.dataset.themeChoice);
+  } else if (on("a[data-card]")) {
+    // On a small screen the panel lies over what the link leads to.
+    document.getElementById("setup")?.hidePopover?.();
   } else if (on("[data-retry]")) {
     live.retry();
   } else if (on("[data-take-draft]") && composer?.box.value) {

@@ -26,6 +26,10 @@ export class Commands {
     document.addEventListener("htmx:afterSwap", ({ detail }) => {
       if (detail.target === this.place) this.answered();
     });
+    document.addEventListener("htmx:afterRequest", ({ detail }) => {
+      // Refused: it is there once more, to be mended or tried again.
+      if (detail.elt === this.form && !detail.successful && !this.box.value) this.composer.put(this.command);
+    });
   }
 
   get list() {
@@ -133,6 +137,7 @@ export class Commands {
     this.command = this.box.value;
     this.dismissed = true;
     this.close();
+    this.composer.clear();
     this.place.replaceChildren();
     find("[name=command]", this.form).value = option.dataset.command;
     this.form.requestSubmit();
@@ -144,8 +149,7 @@ export class Commands {
     if (!brought) return find("input:not([type=hidden])", this.place)?.focus();
     brought.remove();
     find("#setup:popover-open")?.hidePopover();
-    this.composer.putFor(this.command, brought.value);
-    this.command = undefined;
+    this.composer.put(brought.value);
     this.dismissed = true;
   }
 

@@ -98,17 +98,15 @@ export class Composer {
 
   /** Puts text before what is there. */
   put(text) {
-    this.box.value = this.box.value.trim() ? `${text}\n\n${this.box.value}` : text;
+    if (text) this.box.value = this.box.value.trim() ? `${text}\n\n${this.box.value}` : text;
     this.typed();
     this.box.focus();
   }
 
-  /** Puts what a command brought in the place of the command, or before what is there. */
-  putFor(command, text) {
-    if (this.box.value === command) this.box.value = "";
-    if (text) return this.put(text);
+  /** A command was chosen: its name is no message, and no draft. */
+  clear() {
+    this.box.value = "";
     this.typed();
-    this.box.focus();
   }
 
   /** The height of the text, where CSS can't do it (field-sizing). */

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from web import __version__
-from web.commands import demo_server, serve
+from web.commands import demo_server, files, serve
 from web.harness.values.errors import ConfigurationError, HarnessError
 
 PROGRAM = "harness-web"
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     serve.add_parser(commands)
     demo_server.add_parser(commands, _serve_demo)
+    files.add_parser(commands)
 
     options = parser.parse_args(arguments)
     if options.run is None:

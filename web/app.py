@@ -5,15 +5,13 @@ The only file that picks implementations.
 
 from __future__ import annotations
 
-import hashlib
-import json
+import re
 import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -21,24 +19,28 @@ from starlette.staticfiles import StaticFiles
 
 from web import __version__
 from web.chats.chat import Chat
+from web.chats.equipment import joined
+from web.chats.folders import ChatFolders
 from web.chats.identity import LocalIdentity
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
 from web.chats.registry import ChatLimits, Chats
 from web.chats.servers import Servers
+from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Equipment, TurnLimits, Turns
-from web.harness.builtin import standard_tools
+from web.harness.builtin import ChatFiles, standard_tools
 from web.harness.host import HarnessRuntime
 from web.harness.mcp.spec import ServerSpec
 from web.harness.providers import make_provider
 from web.harness.sessions.event_log import InMemoryEventLog
 from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.skills.library import SkillLibrary
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import Tool
 from web.harness.values.config import DEMO_MODEL, AgentConfig, ModelName
 from web.harness.values.model import Provider
-from web.paths import generated_dir, static_dir, templates_dir
+from web.paths import generated_dir, sample_skills_dir, skills_dir, static_dir, templates_dir
 from web.settings import (
     ServerLimits,
     Settings,
@@ -47,8 +49,10 @@ from web.settings import (
     token_store,
 )
 from web.ui.api import api_routes
+from web.ui.api_attachments import MAX_MESSAGE_BYTES, MESSAGES
 from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
+from web.ui.file_pages import file_page_routes
 from web.ui.forms import form_routes
 from web.ui.fragments import Fragments
 from web.ui.markdown import prepare_block, render_block, warm
@@ -61,8 +65,11 @@ from web.ui.scripts import script_route, style_route
 from web.ui.server_forms import server_form_routes
 from web.ui.services import UiServices
 from web.ui.sign_in import sign_in_routes
+from web.ui.skill_forms import MAX_UPLOAD_BYTES, SKILL_UPLOADS, skill_form_routes
+from web.ui.skill_pages import skill_page_routes
 from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
+from web.ui.upload_forms import UPLOADS, upload_form_routes
 
 MEMORY_WORDS = (
     "Chats are kept in the memory of this server. A refresh, a closed tab or a lost network lose "
@@ -100,10 +107,13 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
         services.tools(None)
         async with tasks:
             services.chats.servers.start()
+            services.chats.files.start()
+            services.chats.skills.start()
             try:
                 yield
             finally:
                 await services.chats.servers.aclose()
+                services.chats.files.stop()
         await own.aclose()
 
     application = Starlette(
@@ -114,6 +124,10 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             *sign_in_routes(services),
             *resource_form_routes(services),
             *prompt_form_routes(services),
+            *skill_form_routes(services),
+            *file_page_routes(services),
+            *skill_page_routes(services),
+            *upload_form_routes(services),
             *stream_routes(services),
             *blob_routes(services),
             *api_routes(services),
@@ -125,7 +139,7 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             style_route(static_dir()),
             Mount("/static", StaticFiles(directory=static_dir())),
         ],
-        middleware=safety(settings.limits.max_request_bytes, answers),
+        middleware=safety(settings.limits.max_request_bytes, answers, larger=_larger(settings)),
         exception_handlers=answers.handlers,
         lifespan=lifespan,
     )
@@ -169,7 +183,8 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
     events = InMemoryEventLog(
         time.time, lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new)
     )
-    folders = _ToolFolders(generated_dir(settings.data_dir))
+    folders = ChatFolders(generated_dir(settings.data_dir), tasks)
+    own_tools = _OwnTools(folders)
     servers = Servers(
         tasks,
         process_environment(),
@@ -178,9 +193,16 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         demo=DEMO_SERVER,
         max_per_chat=settings.limits.max_servers,
         providers=providers,
-        folder=folders.of,
+        folder=folders.folder,
         tokens=token_store(settings),
         client_metadata_url=settings.mcp_client_metadata_url or "",
+    )
+    skills = ChatSkills(
+        # Whoever reaches this server is the person at this machine, whose folder of skills it is.
+        SkillLibrary(skills_dir(settings.data_dir), sample_skills_dir(), own_writable=True),
+        tasks,
+        folder=folders.folder,
+        environ=process_environment(),
     )
     turns = Turns(
         tasks=tasks,
@@ -189,8 +211,8 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         equipment=Equipment(
             AgentConfig(model=settings.models[0], system_prompt=SYSTEM_PROMPT),
             providers,
-            lambda chat: ToolRegistry(folders.tools(chat)),
-            servers.connected,
+            lambda chat: ToolRegistry(own_tools.of(chat)),
+            joined(servers.connected, skills.connected),
         ),
         limits=_turn_limits(settings.limits),
         now=time.time,
@@ -211,6 +233,8 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         ),
         now=time.time,
         new_id=lambda: secrets.token_hex(8),
+        skills=skills,
+        files=folders,
         servers=servers,
     )
     environment = make_environment(templates_dir())
@@ -221,14 +245,25 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         fragments=Fragments(environment, render_block, prepare_block),
         templates=environment,
         open_streams=OpenStreams(settings.limits.max_open_streams),
-        tools=folders.tools,
+        tools=lambda chat: [*own_tools.of(chat), *(skills.tools(chat) if chat else ())],
         demo=settings.models == (DEMO_MODEL,),
         memory=MEMORY_WORDS,
         store="memory",
         version=__version__,
         new_id=lambda: secrets.token_hex(8),
         max_request_bytes=settings.limits.max_request_bytes,
+        files=folders.of,
+        max_file_bytes=folders.limits.max_file_bytes,
     )
+
+
+def _larger(settings: Settings) -> dict[re.Pattern[str], int]:
+    """The paths whose requests may be larger than others, and how large in bytes."""
+    return {
+        UPLOADS: settings.limits.max_upload_bytes,
+        MESSAGES: MAX_MESSAGE_BYTES,
+        SKILL_UPLOADS: MAX_UPLOAD_BYTES,
+    }
 
 
 def _turn_limits(limits: ServerLimits) -> TurnLimits:
@@ -240,22 +275,14 @@ def _turn_limits(limits: ServerLimits) -> TurnLimits:
     )
 
 
-class _ToolFolders:
-    """Gives each chat its tools, over its own folder of generated files."""
+class _OwnTools:
+    """The ready-made tools of each chat, over its own files."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, folders: ChatFolders) -> None:
+        self._folders = folders
+        # What a new chat would have is only ever shown: it has no folder.
+        self._nobodys = ChatFiles(folders.root)
 
-    def of(self, chat: Chat) -> Path:
-        """The folder of a chat; it is made when something is written into it."""
-        return self._root / _folder_name(chat)
-
-    def tools(self, chat: Chat | None) -> list[Tool]:
-        folder = self.of(chat) if chat is not None else self._root
-        return standard_tools(folder, lambda: datetime.now().astimezone())
-
-
-def _folder_name(chat: Chat) -> str:
-    """Made from the whole identity, so that equal chat ids of two users never meet."""
-    whole = json.dumps([chat.identity.tenant_id, chat.identity.user_id, chat.id])
-    return f"{chat.id}-{hashlib.sha256(whole.encode()).hexdigest()[:12]}"
+    def of(self, chat: Chat | None) -> list[Tool]:
+        files = self._folders.of(chat) if chat is not None else self._nobodys
+        return standard_tools(files, lambda: datetime.now().astimezone())

@@ -47,6 +47,11 @@ def default_data_dir() -> Path:
     return platformdirs.user_data_path("harness-web", appauthor=False)
 
 
+def skills_dir(data_dir: Path) -> Path:
+    """The server's own folder of skills; what people upload lies below it."""
+    return data_dir / "skills"
+
+
 def generated_dir(data_dir: Path) -> Path:
     """The folder in which chats make their files."""
     return data_dir / "generated"

@@ -46,6 +46,8 @@ class ServerLimits(BaseModel):
 
     max_message_chars: PositiveInt = 100_000
     max_request_bytes: PositiveInt = 2 * 1024 * 1024
+    max_upload_bytes: PositiveInt = 128 * 1024 * 1024
+    """Of one request with files."""
     max_chats: PositiveInt = 10_000
     max_open_streams: PositiveInt = 2_000
     max_running_turns: PositiveInt = 600

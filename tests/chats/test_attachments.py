@@ -7,12 +7,13 @@ import asyncio
 import pytest
 
 from tests.support.chat_room import ChatRoom, chat_room, log_of
+from tests.support.pictures import picture
 from tests.support.scripted_provider import ScriptedProvider, breaks, says
 from web.chats.chat import Chat
 from web.chats.kinds import Queued, UserMessage
 from web.chats.offer_kinds import Attachment
 from web.harness.values.errors import LimitExceeded
-from web.harness.values.messages import ResourceBlock
+from web.harness.values.messages import AttachedBlock, ResourceBlock
 
 pytestmark = pytest.mark.anyio
 
@@ -99,9 +100,11 @@ async def test_a_message_that_is_tried_again_takes_them_along() -> None:
     [
         ([note(f"n{number}") for number in range(10)], "at most 10 attachments; these are 11"),
         ([note("fine"), note("long", "x" * 200_001)], "'long' has 200,001 characters"),
+        ([picture("plan", size=8_000_001)], "'plan' has 8.0 MB; a picture takes at most 8.0 MB"),
+        (3 * [picture("plan", size=7_000_000)], "at most 20.0 MB together; these have 21.0 MB"),
     ],
 )
-async def test_what_is_too_much_is_refused_whole(blocks: list[ResourceBlock], words: str) -> None:
+async def test_what_is_too_much_is_refused_whole(blocks: list[AttachedBlock], words: str) -> None:
     async with chat_room(ScriptedProvider()) as room:
         chat = await room.new_chat()
         await room.chats.attach(chat, [note("before")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -19,6 +20,7 @@ from web.chats.offers import Offers, ref_of
 from web.chats.parts import Watcher
 from web.harness.mcp.spec import ServerSpec
 from web.harness.values.errors import HarnessError, NotFound, ToolError
+from web.harness.values.messages import ImageBlock, ResourceBlock
 
 pytestmark = pytest.mark.anyio
 
@@ -75,6 +77,17 @@ async def test_long_lists_are_shown_to_a_limit_and_the_rest_is_found() -> None:
         assert offers(room, chat).search(resources.key, "no such thing").resources == ()
 
 
+async def test_of_wordy_prompts_so_many_are_shown_as_a_page_can_bear() -> None:
+    spec = notes()
+    async with connected(replace(spec, args=(*spec.args, "100"))) as (_, chat):
+        (prompts,) = shown(chat, Prompts)
+        assert len(prompts.prompts) + prompts.more == 106
+        assert 5 < len(prompts.prompts) < 20
+        (commands,) = [each for each in log_of(chat, "commands") if isinstance(each, Commands)]
+        assert len(commands.commands) + commands.more == 106
+        assert len(repr(commands)) < 60_000
+
+
 async def test_names_of_a_stranger_are_tidied_and_named_by_their_hash() -> None:
     async with connected(notes()) as (room, chat):
         (resources,), (templates,) = shown(chat, Resources), shown(chat, Templates)
@@ -101,10 +114,13 @@ async def test_a_resource_is_read_attached_and_refused_in_words() -> None:
         assert picture.kind == "image"
         assert chat.blobs.get(picture.sha256) is not None
         (block,) = (await made.material(key, TODAY, "Today")).blocks
+        assert isinstance(block, ResourceBlock)
         assert (block.name, block.uri, block.source) == ("Today", TODAY, "notes")
+        (shown_picture,) = (await made.material(key, "notes://picture", "Picture")).blocks
+        assert isinstance(shown_picture, ImageBlock)
+        assert (shown_picture.name, shown_picture.sha256) == ("Picture", picture.sha256)
         for uri, words in (
-            ("notes://picture", "image/png .*can be shown but not given to the model yet"),
-            ("notes://data", "application/zip .*can be shown but not given to the model yet"),
+            ("notes://data", "application/zip .*is neither text nor a picture that models take"),
             ("notes://gone", "no resource notes://gone"),
         ):
             with pytest.raises(HarnessError, match=words):
@@ -151,12 +167,15 @@ async def test_a_prompt_brings_its_last_text_and_attaches_the_rest() -> None:
         made, key = offers(room, chat), shown(chat, Prompts)[0].prompts[0].key
         mixed = await made.use(key, ref_of("mixed"), {})
         assert mixed.text == "And tomorrow?"
-        assert [(block.name, block.text, block.source) for block in mixed.blocks] == [
+        texts = [each for each in mixed.blocks if isinstance(each, ResourceBlock)]
+        assert [(block.name, block.text, block.source) for block in texts] == [
             ("mixed, message 1", "What is on today?", "notes"),
             ("mixed, message 2 of the assistant", "Rain.", "notes"),
             ("today", "# Today\n", "notes"),
         ]
-        assert mixed.left_out == ("image/png can be shown but not given to the model yet.",)
+        (picture,) = (each for each in mixed.blocks if isinstance(each, ImageBlock))
+        assert picture.media_type == "image/png"
+        assert mixed.left_out == ()
         letter = await made.use(key, ref_of("letter"), {"to": "Ada", "tone": ""})
         assert (letter.text, letter.blocks) == ("A calm letter to Ada.", ())
         with pytest.raises(HarnessError, match="Still to be filled in: to"):

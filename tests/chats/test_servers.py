@@ -18,8 +18,8 @@ from tests.support.environment import CHECKOUT
 from tests.support.mcp_wire import SECONDS, children, eventually, pids_in, raw, until_gone
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.chats.chat import Chat
-from web.chats.chat_servers import FIRST_CONNECT_SECONDS
-from web.chats.kinds import Call, Proposal, Server, ServerTools
+from web.chats.chat_servers import FIRST_CONNECT_SECONDS, MAX_PROPOSALS
+from web.chats.kinds import Attention, Call, Proposal, Server, ServerTools
 from web.chats.parts import Watcher
 from web.chats.typed_servers import TypedServer
 from web.harness.mcp.spec import ServerSpec
@@ -198,6 +198,18 @@ async def test_a_tool_that_changed_after_it_was_allowed_asks_again_and_says_so(
         assert not tools(chat).tools[0].changed
 
 
+async def test_a_server_whose_list_changes_stays_ready(tmp_path: Path) -> None:
+    async with room() as made:
+        chat = await made.new_chat()
+        of_chat = made.chats.servers.of(chat)
+        of_chat.connect(changing(tmp_path))
+        await ready(chat)
+        (connection,) = of_chat.connections()
+        await connection.call("act", {"words": "Other."})
+        await eventually(lambda: connection.status.tools[0].description == "Other.")
+        assert [server.state for server, _ in of_chat.shown()] == ["ready"]
+
+
 async def test_a_tool_that_changes_during_a_run_is_offered_anew_and_asks_again(
     tmp_path: Path,
 ) -> None:
@@ -268,11 +280,32 @@ async def test_a_typed_command_waits_until_it_is_started() -> None:
         assert (shown.command, shown.args) == ("no-such-program", ("a b",))
         assert (shown.variables, shown.folder) == (("TOKEN",), str(Path.cwd()))
         assert "sesame" not in repr(shown)
+        of_chat.refresh()
+        assert log_of(chat, "attention") == [Attention(("no-such-program waits to be started",))]
         assert servers(chat) == []
         of_chat.accept(proposal)
         assert (len(servers(chat)), log_of(chat, "proposals")) == (1, [])
         with pytest.raises(NotFound):
             of_chat.accept(proposal)
+        await until(chat, lambda: [each.state for each in servers(chat)] == ["failed"])
+        assert log_of(chat, "attention") == [Attention(("no-such-program is not connected",))]
+        of_chat.disconnect(servers(chat)[0].key)
+        of_chat.refresh()
+        assert log_of(chat, "attention") == []
+
+
+async def test_no_command_that_waits_makes_room_for_another() -> None:
+    async with room() as made:
+        chat = await made.new_chat()
+        of_chat = made.chats.servers.of(chat)
+        for number in range(MAX_PROPOSALS):
+            first = of_chat.propose(of_chat.typed(TypedServer(f"run-{number}")))
+        waiting = log_of(chat, "proposals")
+        with pytest.raises(LimitExceeded):
+            of_chat.propose(of_chat.typed(TypedServer("one-more")))
+        assert log_of(chat, "proposals") == waiting
+        of_chat.dismiss(first)
+        of_chat.propose(of_chat.typed(TypedServer("one-more")))
 
 
 async def test_a_chat_connects_no_more_servers_than_it_may() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from web.chats.typed_servers import TypedServer, spec_of
+from web.chats.typed_servers import TypedServer, spec_of, spec_of_entry
 from web.harness.values.errors import ConfigurationError
 
 
@@ -53,7 +53,8 @@ def test_an_address_takes_headers_in_either_form() -> None:
     [
         (TypedServer("  "), "nothing to connect to"),
         (TypedServer("ftp://example.com"), "ftp:// cannot"),
-        (TypedServer("file:///etc/passwd"), "file:// cannot"),
+        (TypedServer("htps:/example.com"), "htps:/ cannot"),
+        (TypedServer("file:///etc/passwd"), "file:/// cannot"),
         (TypedServer("https://"), "must be an address"),
         (TypedServer("run 'open"), "quote that is not closed"),
         (TypedServer("run", secrets="A=1\nsesame"), "Line 2"),
@@ -68,3 +69,29 @@ def test_a_refusal_says_what_is_wrong_and_repeats_no_secret(typed: TypedServer, 
         spec_of(typed, ())
     assert words in caught.value.message
     assert "sesame" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "words"),
+    [
+        ({"command": "ls"}, "x" * 1_000_000, "The name has 1,000,000 characters; at most 40"),
+        ({"command": "ls", "args": [""] * 100_000}, "", "The command line has 100,002 characters"),
+        ({"command": "l" * 5_000}, "", "The command line has 5,000 characters"),
+        ({"url": f"https://a.example/{'x' * 5_000}"}, "", "The address has 5,018 characters"),
+        ({"command": "ls", "cwd": "/" * 5_000}, "", "The folder has 5,000 characters"),
+        ({"command": "ls", "env": {"A": "x" * 30_000}}, "", "The list of headers or variables has"),
+        (
+            {"url": "https://a.example", "headers": {f"a{n}": "" for n in range(9_000)}},
+            "",
+            "The list of headers or variables has",
+        ),
+    ],
+    ids=["name", "arguments", "command", "address", "folder", "variables", "headers"],
+)
+def test_an_entry_of_a_program_has_the_limits_of_the_form(
+    entry: dict[str, object], name: str, words: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        spec_of_entry(entry, name, ())
+    assert words in caught.value.message
+    assert len(caught.value.message) < 120

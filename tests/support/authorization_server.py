@@ -55,12 +55,16 @@ class Realm:
     token_seconds: float = 3600.0
     metadata: dict[str, Any] = field(default_factory=dict)
     resource: dict[str, Any] = field(default_factory=dict)
+    described: Response | None = None
+    """What the MCP server says of itself, for any of its addresses, in the place of the truth."""
     page: dict[str, str] = field(default_factory=dict)
     """Parameters of the callback that are not as they should be; '' leaves one out."""
     registers: bool = True
     refuse_refresh: bool = False
     gives: str = ""
     """The scope of new tokens, whatever was asked for; '' for that."""
+    answer: dict[str, Any] = field(default_factory=dict)
+    """What an answer with tokens says in the place of the right fields."""
     token_status: int = 0
     """The status with which the token endpoint fails; 0 for not at all."""
     renewing: Callable[[], Awaitable[None]] | None = None
@@ -184,6 +188,7 @@ class Realm:
             "token_type": "Bearer",
             "expires_in": int(self.token_seconds),
             "refresh_token": refresh,
+            **self.answer,
         }
 
     def _new(self, kind: str) -> str:
@@ -211,6 +216,8 @@ class Realm:
 
     def _refusal(self, request: Request) -> Response | None:
         path = urlsplit(self.url).path
+        if self.described is not None and request.url.path.startswith(WELL_KNOWN):
+            return self.described
         if request.url.path == WELL_KNOWN + path:
             described = {
                 "resource": self.url,

@@ -11,13 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.folders import NO_FOLDER
 from tests.support.scripted_provider import ScriptedProvider
+from tests.support.skills import no_skills
 from web.chats.chat import Chat, Turn
+from web.chats.equipment import joined
+from web.chats.folders import ChatFolders
 from web.chats.kinds import PartData
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
 from web.chats.registry import ChatLimits, Chats
 from web.chats.servers import Servers
+from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Equipment, TurnLimits, Turns
 from web.harness.host import HarnessRuntime
@@ -96,6 +101,8 @@ async def chat_room(
     undo_seconds: float = 30,
     host: Sequence[ServerSpec] = (),
     folder: Callable[[Chat], Path] | None = None,
+    make_skills: Callable[[TaskOwner], ChatSkills] = no_skills,
+    root: Path = NO_FOLDER,
 ) -> AsyncIterator[ChatRoom]:
     times, ids = itertools.count(1_000), itertools.count(1)
     events = InMemoryEventLog(
@@ -118,6 +125,7 @@ async def chat_room(
             providers=provide,
             folder=folder,
         )
+        skills = make_skills(tasks)
         turns = Turns(
             tasks=tasks,
             runtime=HarnessRuntime(sessions),
@@ -126,7 +134,7 @@ async def chat_room(
                 AgentConfig(retry=Retry(attempts=3, backoff_seconds=0.001)),
                 provide,
                 lambda chat: tools or ToolRegistry(),
-                servers.connected,
+                joined(servers.connected, skills.connected),
             ),
             limits=TurnLimits(max_running, max_queued, max_message_chars, kept_runs),
             now=lambda: float(next(times)),
@@ -142,6 +150,8 @@ async def chat_room(
             limits=ChatLimits(max_chats, max_message_chars, 80, undo_seconds),
             now=lambda: float(next(times)),
             new_id=lambda: f"x{next(ids)}",
+            skills=skills,
+            files=ChatFolders(root, tasks),
             servers=servers,
         )
         yield ChatRoom(chats, turns, events, sessions, records, provider, models, tasks)

@@ -1,7 +1,8 @@
 """An MCP server of the older kind with resources, templates, prompts and completions, some hostile.
 
-Run with a number: so many plain resources come after the others. The tool `touch` has the server
-tell that a resource changed, to those who subscribed to it.
+Run with a number: so many plain resources come after the others. With a second one, so many prompts
+with long descriptions come after the others. The tool `touch` has the server tell that a resource
+changed, to those who subscribed to it.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def answer(method: str, params: dict[str, object], many: int) -> dict[str, objec
             subscribed.discard(str(params["uri"]))
             return {}
         case "prompts/list":
-            return {"prompts": PROMPTS}
+            return {"prompts": PROMPTS + wordy(int(sys.argv[2]) if len(sys.argv) > 2 else 0)}
         case "prompts/get":
             return prompt(str(params["name"]), params.get("arguments") or {})
         case "completion/complete":
@@ -135,6 +136,14 @@ PROMPTS = [
     {"name": HOSTILE, "title": HOSTILE, "description": HOSTILE},
     {"name": LONG_NAME},
 ]
+
+
+def wordy(many: int) -> list[dict[str, object]]:
+    fields = [{"name": f"f{number}", "description": "d" * 900} for number in range(10)]
+    return [
+        {"name": f"wordy{number}", "description": "d" * 900, "arguments": fields}
+        for number in range(many)
+    ]
 
 
 def prompt(name: str, arguments: object) -> dict[str, object]:

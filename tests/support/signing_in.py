@@ -41,10 +41,15 @@ def by_program(**fields: Any) -> dict[str, Any]:
 
 async def asked(connection: Connection) -> str:
     """Begins a sign-in as the button does; the address that the person has to visit."""
-    await until(connection, lambda status: status.state == "sign_in")
-    connection.begin_sign_in(BACK)
+    await begun(connection)
     status = await until(connection, lambda status: status.sign_in)
     return status.sign_in
+
+
+async def begun(connection: Connection) -> None:
+    """Begins a sign-in as the button does, once one is waited for."""
+    await until(connection, lambda status: status.state == "sign_in")
+    connection.begin_sign_in(BACK)
 
 
 async def finished(connection: Connection, address: str) -> str:

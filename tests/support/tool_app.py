@@ -15,8 +15,11 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from tests.support.app_server import AppServer, served
+from tests.support.folders import NO_FOLDER
 from tests.support.scripted_provider import ScriptedProvider
+from tests.support.skills import no_skills
 from web.chats.chat import Chat
+from web.chats.folders import ChatFolders
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
 from web.chats.registry import ChatLimits, Chats
@@ -33,6 +36,7 @@ from web.paths import static_dir, templates_dir
 from web.ui.api import api_routes
 from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
+from web.ui.file_pages import file_page_routes
 from web.ui.forms import form_routes
 from web.ui.fragments import Fragments
 from web.ui.markdown import prepare_block, render_block
@@ -107,6 +111,8 @@ def _services(
         limits=ChatLimits(100, 10_000, 80, 30),
         now=lambda: float(next(times)),
         new_id=lambda: f"x{next(ids)}",
+        skills=no_skills(tasks),
+        files=ChatFolders(NO_FOLDER, tasks),
     )
     environment = make_environment(templates_dir())
     return UiServices(
@@ -123,6 +129,8 @@ def _services(
         version="0",
         new_id=lambda: f"x{next(ids)}",
         max_request_bytes=1_000_000,
+        files=chats.files.of,
+        max_file_bytes=1_000_000,
     )
 
 
@@ -132,6 +140,7 @@ def _app(services: UiServices) -> Starlette:
         routes=[
             *page_routes(services),
             *form_routes(services),
+            *file_page_routes(services),
             *stream_routes(services),
             *blob_routes(services),
             *api_routes(services),

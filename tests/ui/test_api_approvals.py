@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.skills.writers import put
 from tests.support.app_server import AppServer, app_server, refusal, text_of
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 
@@ -143,3 +144,22 @@ async def asking(folder: Path) -> AsyncIterator[tuple[AppServer, str, str]]:
         run_id = await server.send(chat, "go")
         await server.wait_for(run_id, "approval_required")
         yield server, chat, run_id
+
+
+async def test_a_script_of_a_skill_is_not_allowed_for_the_whole_chat(tmp_path: Path) -> None:
+    put(tmp_path / "skills", "greeting", None, hello_sh="echo hello from a script\n")
+    asked = calls(("run_skill_script", {"skill": "greeting", "path": "hello.sh"}))
+    async with app_server(tmp_path, ScriptedProvider(asked, says("ok"))) as server:
+        chat = await server.new_chat()
+        run_id = await server.send(chat, "go")
+        await server.wait_for(run_id, "approval_required")
+        (question,) = (await server.chat(chat))["questions"]
+        assert question["always_asks"] is True
+        path = f"/api/runs/{run_id}/approvals/{question['key']}"
+        refused = await server.client.post(path, json={"decision": "allow_chat"})
+        assert refusal(refused) == (409, "decision_refused")
+        assert (await server.chat(chat))["questions"] == [question]
+        assert "allow_chat" not in (await server.client.get(f"/chats/{chat}")).text
+        await server.client.post(path, json={"decision": "allow"})
+        (result,) = [e.data for e in await server.events(run_id) if e.type == "tool_result"]
+        assert result["text"] == "hello from a script"

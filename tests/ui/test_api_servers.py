@@ -62,11 +62,16 @@ async def test_a_command_is_proposed_and_does_not_run(server: AppServer, tmp_pat
     code = f"open({str(ran)!r}, 'w')"
     sent = {"command": sys.executable, "args": ["-S", "-c", code], "env": {"KEY": "open-sesame"}}
     answer = await server.client.post(path, json=sent)
-    assert (answer.status_code, answer.json()) == (202, {"state": "proposed", "key": None})
-    assert (await server.client.get(path)).json() == []
+    taken = answer.json()
+    assert (answer.status_code, taken["state"]) == (202, "proposed")
+    [listed] = (await server.client.get(path)).json()
+    assert (listed["key"], listed["state"]) == (taken["key"], "proposed")
+    assert "open-sesame" not in str(listed)
     page = (await server.client.get(f"/chats/{chat}")).text
     assert "proposals/" in page
     assert "open-sesame" not in page
+    gone = await server.client.delete(f"{path}/{taken['key']}")
+    assert (gone.status_code, (await server.client.get(path)).json()) == (204, [])
     assert not ran.exists()
 
 

@@ -32,6 +32,21 @@ def test_a_picture_has_words_for_those_who_do_not_see_it(
     assert [link["href"] for link in elements.named("a")] == [image["src"], image["src"]]
 
 
+def test_what_is_to_be_seen_or_heard_stands_outside_the_fold(
+    fragments: Fragments, chat: Channel
+) -> None:
+    text = ShownPart(ResultPart("text", "some words"))
+    media: tuple[PartKind, ...] = ("image", "audio")
+    kept = [ShownPart(ResultPart(kind, size=4_000, sha256="a" * 64)) for kind in media]
+    for status in ("done", "failed"):
+        html = show(fragments, chat, call(status, parts=(text, *kept), result="words"))
+        folded, _, below = html.rpartition("</details>")
+        assert "some words" in folded
+        assert ("<img" in below, "<audio" in below) == (status == "done",) * 2
+        assert (html.count("<img"), html.count("<audio")) == (1, 1)
+        assert "4 KB" in html
+
+
 def test_data_that_was_not_kept_is_not_asked_for(fragments: Fragments, chat: Channel) -> None:
     kinds: tuple[PartKind, ...] = ("image", "audio", "file")
     for kind in kinds:

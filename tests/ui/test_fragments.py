@@ -9,6 +9,7 @@ import pytest
 from tests.ui.elements import Elements, PlainBlock, call, render_plainly, show
 from web.chats.kinds import (
     Answer,
+    Attention,
     Call,
     CallStatus,
     ChatState,
@@ -34,6 +35,7 @@ from web.chats.kinds import (
 )
 from web.chats.markdown.blocks import Block
 from web.chats.parts import Channel, Clock
+from web.chats.skill_kinds import DeletedSkill, DeletedSkills, ShownSkill
 from web.harness.mcp.status import LogLine, State
 from web.harness.values.events import PartKind, ResultPart
 from web.harness.values.messages import JsonObject
@@ -85,6 +87,10 @@ EVERY_KIND: list[PartData] = [
     Grant(HOSTILE),
     Undo("c2", HOSTILE, 1_790_000_000.0),
     Proposal("p1", HOSTILE, HOSTILE, (HOSTILE, HOSTILE), (HOSTILE,), HOSTILE),
+    Attention((HOSTILE, HOSTILE), more=1),
+    ShownSkill("ab12", HOSTILE, HOSTILE, "upload", "", True, 1.0, on=False),
+    ShownSkill("ab12", HOSTILE, "", "server", HOSTILE, False, 0.0, on=True),
+    DeletedSkills((DeletedSkill(HOSTILE, "server"),), DeletedSkill(HOSTILE, "upload")),
     ServerTools("s", (TOOL,), more=1),
     *(
         Server(
@@ -259,6 +265,23 @@ def test_a_question_offers_each_decision_and_the_exact_arguments(
     assert '"content": "</textarea>\\n"' in elements.text
     assert [field["name"] for field in elements.named("textarea")] == ["arguments"]
     assert [field["name"] for field in elements.named("input")] == ["reason"]
+
+
+def test_a_question_of_what_always_asks_is_not_answered_for_the_chat(
+    fragments: Fragments, chat: Channel
+) -> None:
+    data = call("asking", question=Question("key-1", always_asks=True))
+    buttons = Elements(show(fragments, chat, data)).buttons()
+    assert buttons == {("decision", "allow"), ("decision", "deny")}
+
+
+def test_the_line_of_a_call_says_which_skill_was_used(fragments: Fragments, chat: Channel) -> None:
+    text = Elements(
+        show(fragments, chat, call(name="use_skill", arguments={"name": "greeting"}, result="Long"))
+    ).text
+    assert "use_skill" in text
+    assert "skill greeting" in text
+    assert "→ Long" not in text
 
 
 @pytest.mark.parametrize("status", [each for each in STATUSES if each != "asking"])

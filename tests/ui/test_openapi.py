@@ -15,7 +15,8 @@ from tests.support.app_server import AppServer, app_server
 from tests.support.scripted_provider import ScriptedProvider, says
 from web.harness.values.events import EventBody
 from web.ui.api import OPERATIONS
-from web.ui.api_shapes import NewChat, NewMessage
+from web.ui.api_attachments import NewMessage
+from web.ui.api_shapes import NewChat
 from web.ui.errors import STATUS
 from web.ui.openapi import describe
 from web.ui.operations import Operation
@@ -46,7 +47,7 @@ def test_every_operation_is_described_and_nothing_else() -> None:
     described = {
         (method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods
     }
-    assert described == {(operation.method, operation.path) for operation in OPERATIONS}
+    assert described == {(operation.method, operation.described_path) for operation in OPERATIONS}
     names = [
         method["operationId"] for path in DOCUMENT["paths"].values() for method in path.values()
     ]
@@ -68,7 +69,8 @@ def test_every_event_type_and_every_refusal_is_described() -> None:
     events = stream["content"]["text/event-stream"]["x-events"]
     assert set(events) == {body.type for body in get_args(EventBody)}
     for operation in OPERATIONS:
-        responses = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
+        path = DOCUMENT["paths"][operation.described_path]
+        responses = path[operation.method.lower()]["responses"]
         for code in operation.refusals:
             assert f"`{code}`" in responses[str(STATUS[code])]["description"]
 
@@ -160,7 +162,7 @@ async def ask(server: AppServer, asked: Request) -> None:
         await server.client.post(f"/api/chats/{chat}/restore")
     run_id = await server.send(chat, "hello", request_id="first", queue=True)
     known = {"chat_id": chat, "run_id": run_id, "key": "k"}
-    path = operation.path
+    path = operation.described_path
     for name, value in ids.items():
         used = known[name] if value == "known" else value
         # A dot alone would be taken for a step in the path, by the client already.
@@ -172,7 +174,7 @@ async def ask(server: AppServer, asked: Request) -> None:
         headers={"Content-Type": media_type} if media_type else {},
         params={"after": after} if operation.query else {},
     )
-    described = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
+    described = DOCUMENT["paths"][operation.described_path][operation.method.lower()]["responses"]
     status = str(answer.status_code)
     if status not in described:
         # Some text makes another address: with a slash in it, or none at all.

@@ -10,7 +10,10 @@ import pytest
 from jinja2 import Environment
 from markupsafe import Markup
 
+from web.harness.skills.skill import Skill, SkillFile, SkillText
+from web.harness.values.errors import HarnessError
 from web.paths import templates_dir
+from web.ui.skill_pages import ShownFile
 from web.ui.templating import make_environment
 from web.ui.typed import Typed
 
@@ -31,8 +34,8 @@ def shell(**more: Any) -> dict[str, Any]:
         "models": [{"name": "demo:demo", "label": "demo"}, {"name": HOSTILE, "label": HOSTILE}],
         "model": "demo:demo",
         "tools": [
-            {"name": HOSTILE, "description": HOSTILE, "permission": permission}
-            for permission in ("allow", "ask", "deny")
+            {"name": HOSTILE, "description": HOSTILE, "permission": level, "always_asks": always}
+            for level, always in (("allow", False), ("ask", False), ("ask", True), ("deny", False))
         ],
         "version": 42,
         "epoch": "ab12",
@@ -42,6 +45,8 @@ def shell(**more: Any) -> dict[str, Any]:
         "working": False,
         "memory": HOSTILE,
         "demo": True,
+        "most": {"files": 10, "bytes": 1_000_000},
+        "skills": [HOSTILE, HOSTILE],
         "begun": False,
         "suggestions": [{"label": HOSTILE, "text": HOSTILE}],
         "servers": {
@@ -68,11 +73,43 @@ def error_page(**more: Any) -> dict[str, Any]:
     return context | more
 
 
+def skill_page(**more: Any) -> dict[str, Any]:
+    skill = Skill(
+        *(HOSTILE, HOSTILE, HOSTILE, HOSTILE, ((HOSTILE, HOSTILE),), (HOSTILE,)),
+        writable=True,
+    )
+    context: dict[str, Any] = {
+        "theme": "auto",
+        "title": HOSTILE,
+        "chat": {"id": "c1", "title": HOSTILE},
+        "base": "/chats/c1/skills/ab12",
+        "skill": skill,
+        "fault": HOSTILE,
+        "text": SkillText(skill, HOSTILE, HOSTILE, "ab12", (SkillFile(HOSTILE, 5),), 2),
+        "file": ShownFile(HOSTILE, 5, text=HOSTILE, more=7),
+        "typed": HOSTILE,
+        "seen": HOSTILE,
+        "now": HOSTILE,
+        "error": HarnessError(HOSTILE, hint=HOSTILE),
+    }
+    return context | more
+
+
 PAGES = [
+    ("skill", skill_page()),
+    ("skill_edit", skill_page()),
     ("chat", shell()),
     ("new", shell(chat=None)),
     ("new", shell(chat=None, demo=False, tools=[])),
-    ("delete", {"theme": "auto", "title": "", "chat": {"id": "c1", "title": HOSTILE}}),
+    (
+        "delete",
+        {
+            "theme": "auto",
+            "title": "",
+            "chat": {"id": "c1", "title": HOSTILE},
+            "files": {"count": 2, "bytes": 2_000},
+        },
+    ),
     ("error", error_page()),
     ("error", error_page(typed=Typed(), back="/")),
 ]
@@ -124,7 +161,10 @@ def test_the_chat_page_holds_every_region(environment: Environment) -> None:
         ("c1", "head"),
         ("c1", "log"),
         ("c1", "status"),
+        ("c1", "attention"),
         ("c1", "queue"),
+        ("c1", "skills"),
+        ("c1", "deleted-skills"),
     ):
         found = re.search(f'data-channel="{channel}" data-slot="{slot}"[^>]*>([^<]*)<', html)
         assert found, slot

@@ -80,7 +80,13 @@ async def back(server: AppServer, address: str, **headers: str) -> httpx.Respons
         "sec-fetch-dest": "document",
         "accept": "text/html",
     }
-    return await server.client.get(await sent_back(address), headers=navigation | headers)
+    answer = await server.client.get(await sent_back(address), headers=navigation | headers)
+    # Neither what the server was told nor what it says stays in the address of the tab.
+    assert (answer.status_code, answer.headers["referrer-policy"]) == (303, "no-referrer")
+    shown = answer.headers["location"]
+    assert "code" not in shown
+    assert "?" not in shown
+    return await server.client.get(shown, headers=navigation | headers)
 
 
 async def test_a_person_signs_in_from_the_page_and_no_secret_is_told(
@@ -89,6 +95,7 @@ async def test_a_person_signs_in_from_the_page_and_no_secret_is_told(
     caplog.set_level(logging.DEBUG)
     async with realm() as made:
         chat, key = await connected(server, made)
+        await until(server, chat, lambda text: "<bdi>shop needs sign-in</bdi>" in text)
         address = await link(server, chat, key)
         assert f"redirect_uri={server.address.replace(':', '%3A').replace('/', '%2F')}" in address
         answer = await back(server, address)
@@ -98,6 +105,7 @@ async def test_a_person_signs_in_from_the_page_and_no_secret_is_told(
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert answer.headers["cache-control"] == "no-store"
         text = await until(server, chat, lambda text: "Sign out" in text and ">echo<" in text)
+        assert "shop needs sign-in" not in text
         told = [answer.text, str(answer.headers), text]
         api = f"/api/chats/{chat}"
         for path in (api, f"{api}/servers", f"/changes?channels={chat}&after=0:0"):
@@ -151,10 +159,13 @@ async def test_only_a_page_that_is_opened_uses_a_callback_up(server: AppServer) 
             await server.client.get(callback, headers={"sec-purpose": "prefetch;prerender"}),
         ):
             assert answer.status_code == 204
-        strange = await server.client.get("/oauth/callback?code=1&state=%3Cb%3E2")
+        strange = await server.client.get(
+            "/oauth/callback?code=1&state=%3Cb%3E2", follow_redirects=True
+        )
         assert strange.status_code == 410
         assert "<b>" not in strange.text
-        assert (await server.client.get(callback)).status_code == 200
+        assert (await server.client.get(callback, follow_redirects=True)).status_code == 200
+        assert (await server.client.get("/oauth/outcome/unknown")).status_code == 410
         await until(server, chat, lambda text: "Sign out" in text)
 
 

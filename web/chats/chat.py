@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from web.chats.attachments import shown_attachment
@@ -14,9 +15,11 @@ from web.chats.parts import Channel
 from web.chats.records import ChatRecord
 from web.chats.transcript import Transcript
 from web.harness.agent.agent import Agent
+from web.harness.builtin.chat_files import ChatFiles
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.tools.permissions import Permissions
-from web.harness.values.messages import Message, ResourceBlock
+from web.harness.tools.tool import Blob
+from web.harness.values.messages import AttachedBlock, ImageBlock, Message
 
 REMEMBERED_REQUESTS = 1_000
 
@@ -29,7 +32,7 @@ class Turn:
     text: str
     model: str
     request_id: str
-    attachments: tuple[ResourceBlock, ...] = ()
+    attachments: tuple[AttachedBlock, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +60,9 @@ class Chat:
     commands: CommandList = field(init=False)
     """What its message box offers after a slash."""
     blobs: BlobStore = field(default_factory=InMemoryBlobs)
-    """Pictures and the like that its tools returned."""
+    """Pictures and the like that its tools returned or its person attached."""
+    files: ChatFiles | None = None
+    """Its folder of files, once somebody looked into it; the application makes it."""
 
     def __post_init__(self) -> None:
         self.commands = CommandList(self.channel)
@@ -96,6 +101,12 @@ class Chat:
         for each in self.record.attachments:
             shown = Attachment(each.id, shown_attachment(each.block))
             self.channel.put(f"at-{each.id}", "attached", shown)
+
+    def keep_pictures(self, blocks: Iterable[AttachedBlock]) -> None:
+        """Has the page show the pictures among what is attached."""
+        for block in blocks:
+            if isinstance(block, ImageBlock):
+                self.blobs.keep(Blob(block.sha256, block.media_type, block.data))
 
     @property
     def grants(self) -> list[str]:

@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from web.chats.chat import Chat
-from web.chats.instructions import MAX_INSTRUCTIONS_CHARS, instructions_of
+from web.chats.instructions import instructions_of
 from web.chats.kinds import Proposal, Server, ServerTool, ServerTools
 from web.chats.offers import Offers
-from web.chats.sign_ins import shown_sign_in
+from web.chats.shown_servers import attention, shown_server
 from web.chats.tasks import TaskOwner
 from web.chats.typed_servers import TypedServer, spec_of
 from web.harness.mcp.connection import Connection
 from web.harness.mcp.connections import Connections
 from web.harness.mcp.sampling import Sampler
 from web.harness.mcp.spec import ServerSpec
-from web.harness.mcp.status import State, Status
-from web.harness.mcp.wording import tidy
 from web.harness.tools.threads import run_in_thread
 from web.harness.tools.tool import Preview, Tool, ToolContext
 from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 FIRST_CONNECT_SECONDS = 10.0
 """How long a run waits for servers that are being connected for the first time."""
 SHOWN_TOOLS = 200
-SHOWN_LOG = 50
 MAX_PROPOSALS = 5
 
 CHANGED = (
@@ -55,6 +52,8 @@ class _Held:
     source: tuple[mcp_types.Tool, ...] = ()
     offered: list[OfferedTool] = field(default_factory=list)
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
+    made: bool = False
+    """Its tools were made once; until they are made anew, those can be called."""
     waited: bool = False
     """A run has waited for its first connect; no other one does."""
 
@@ -127,15 +126,27 @@ class ChatServers:
         return spec
 
     def propose(self, spec: ServerSpec) -> str:
-        """Shows a command to the person, who starts it or does not; returns the proposal's id."""
-        while len(self._proposed) >= MAX_PROPOSALS:
-            self.dismiss(next(iter(self._proposed)))
+        """Shows a command to the person, who starts it or does not; returns the proposal's id.
+
+        Raises LimitExceeded where too many wait. None makes room for another by itself: what a
+        person is about to start must stay where it is.
+        """
+        if len(self._proposed) >= MAX_PROPOSALS:
+            raise LimitExceeded(
+                f"{MAX_PROPOSALS} commands wait to be started, the most of a chat.",
+                hint="Start one of them on the page, or choose not to.",
+            )
         id = self._new_id()
         self._proposed[id] = spec
         folder = spec.cwd or str(Path.cwd())
         shown = Proposal(id, spec.name, spec.command, spec.args, tuple(spec.env), folder)
         self._chat.channel.put(f"p-{id}", "proposals", shown)
+        self.touch()
         return id
+
+    def proposed(self) -> dict[str, ServerSpec]:
+        """The commands that wait to be started, by the id of the proposal."""
+        return dict(self._proposed)
 
     def accept(self, proposal_id: str) -> None:
         """Starts what was proposed. Raises NotFound, and what `connect` raises."""
@@ -149,6 +160,7 @@ class ChatServers:
         """Forgets a proposal; an unknown one is fine."""
         self._proposed.pop(proposal_id, None)
         self._chat.channel.remove(f"p-{proposal_id}")
+        self.touch()
 
     def connection(self, key: str) -> Connection:
         """Raises NotFound."""
@@ -252,7 +264,7 @@ class ChatServers:
             if held.connection not in self._held:
                 return
             self._compare(made)
-            held.source, held.offered = source, made
+            held.source, held.offered, held.made = source, made, True
         self.touch()
 
     def _compare(self, made: Iterable[OfferedTool]) -> None:
@@ -301,6 +313,14 @@ class ChatServers:
             self._put(held)
             self.offers.show(held.key, held.connection)
         self.offers.show_commands()
+        self._show_attention()
+
+    def _show_attention(self) -> None:
+        shown = attention(self._proposed.values(), self.connections())
+        if shown.waiting:
+            self._chat.channel.put("attention-line", "attention", shown)
+        else:
+            self._chat.channel.remove("attention-line")
 
     def _make_stale(self) -> None:
         """Somebody looks, so the tools of changed lists are made."""
@@ -386,26 +406,5 @@ def _offered(
 
 
 def _shown(held: _Held) -> Server:
-    spec, status = held.connection.spec, held.connection.status
-    return Server(
-        key=held.key,
-        name=spec.name,
-        of_host=held.of_host,
-        where=spec.command if spec.kind == "stdio" else spec.address,
-        # Ready is what has tools that can be called, so they are waited for.
-        state=_state(held, status),
-        cause=status.cause,
-        retries=status.retry_at is not None,
-        connect_seconds=spec.connect_seconds,
-        title=tidy(status.title, 80, one_line=True),
-        version=tidy(status.version, 40, one_line=True),
-        protocol=tidy(status.protocol, 40, one_line=True),
-        instructions=tidy(status.instructions, MAX_INSTRUCTIONS_CHARS),
-        sign_in=shown_sign_in(held.connection),
-        stderr=status.stderr,
-        log=status.log[-SHOWN_LOG:],
-    )
-
-
-def _state(held: _Held, status: Status) -> State:
-    return "connecting" if status.state == "ready" and held.is_stale else status.state
+    waits = held.is_stale and not held.made
+    return shown_server(held.key, held.connection, of_host=held.of_host, waits=waits)

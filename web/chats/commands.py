@@ -18,10 +18,15 @@ class CommandList:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._of_kind: dict[str, tuple[Command, ...]] = {}
+        self._more: dict[str, int] = {}
 
-    def put(self, kind: str, commands: Sequence[Command]) -> None:
-        """Replaces the commands of a kind. Two of one name are told apart by their sources."""
+    def put(self, kind: str, commands: Sequence[Command], more: int = 0) -> None:
+        """Replaces the commands of a kind; `more` are not among them.
+
+        Two of one name are told apart by their sources.
+        """
         self._of_kind[kind] = tuple(commands)
+        self._more[kind] = more
         found = [each for _, some in sorted(self._of_kind.items()) for each in some]
         shared = Counter(label for label, _ in {(each.label, each.source) for each in found})
         shown = tuple(
@@ -31,7 +36,7 @@ class CommandList:
             for each in found[:SHOWN_COMMANDS]
         )
         if shown:
-            part = Commands(shown, len(found) - len(shown))
+            part = Commands(shown, len(found) - len(shown) + sum(self._more.values()))
             self._channel.put("command-list", "commands", part)
         else:
             self._channel.remove("command-list")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from web.chats.file_kinds import FileData
 from web.chats.links import ShownAddress
 from web.chats.markdown.blocks import Block
 from web.chats.offer_kinds import OfferData, ShownAttachment
+from web.chats.skill_kinds import SkillData
 from web.harness.mcp.status import LogLine, State
 from web.harness.tools.form_fields import Field
 from web.harness.values.events import Decision, InputAction, ResultPart
@@ -57,6 +59,7 @@ class Question:
 
     key: str
     preview: JsonObject | None = None
+    always_asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +295,15 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
+class Attention:
+    """What waits for the person among the servers, in words; `more` is how much beyond these."""
+
+    kind: ClassVar[str] = "attention"
+    waiting: tuple[str, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A chat in the side bar. `at` is its last activity in seconds since the epoch."""
 
@@ -328,7 +340,10 @@ PartData = (
     | Server
     | ServerTools
     | Proposal
+    | Attention
     | Row
     | Undo
     | OfferData
+    | SkillData
+    | FileData
 )

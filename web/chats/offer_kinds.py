@@ -7,19 +7,25 @@ names a thing in forms: its own name may be anything.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 @dataclass(frozen=True, slots=True)
 class ShownAttachment:
-    """What was attached: `text` is shown up to a limit, `size` is all of it in characters."""
+    """What was attached.
 
+    `text` is shown up to a limit, `size` is all of it in characters; of a picture or a file it is
+    in bytes. `sha256` names the bytes of a picture.
+    """
+
+    kind: Literal["text", "picture", "file"]
     name: str
     uri: str
     source: str
     media_type: str
     text: str
     size: int
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from web.chats.chat import Chat
+from web.chats.commands import SHOWN_COMMANDS
 from web.chats.offer_kinds import (
     Command,
     FoundResources,
@@ -32,12 +35,16 @@ if TYPE_CHECKING:
 
 SHOWN_ENTRIES = 200
 """Of each list of a server; the rest is found by searching."""
+SHOWN_CHARS = 100_000
+"""The same, of all that is said of its entries."""
 SHOWN_FOUND = 50
 RESOURCES_RANK, TEMPLATES_RANK, PROMPTS_RANK = 1, 2, 3
 """After the tools of a server, whenever each of its lists comes in."""
 MAX_NAME_CHARS = 200
 MAX_DESCRIPTION_CHARS = 1_000
 MAX_FIELDS = 40
+MAX_COMMAND_CHARS = 200
+"""Of what is said of a command."""
 
 T = TypeVar("T")
 
@@ -72,8 +79,8 @@ class Offers:
         self._sources[key] = source
         self._show_resources(key, connection)
         channel, name = self._chat.channel, connection.spec.name
-        templates = tuple(map(_template, status.templates[:SHOWN_ENTRIES]))
-        prompts = tuple(_prompt(key, connection, each) for each in status.prompts[:SHOWN_ENTRIES])
+        templates = _first(map(_template, status.templates))
+        prompts = _first(_prompt(key, connection, each) for each in status.prompts)
         if templates:
             more = len(status.templates) - len(templates)
             part = Templates(name, key, templates, more, status.completes, status.subscribable)
@@ -120,14 +127,14 @@ class Offers:
         ):
             return
         self._prompts = prompts
-        self._chat.commands.put(
-            "prompt",
-            [
-                _command(_prompt(key, connection, each))
-                for key, connection in self._servers.items()
-                for each in connection.status.prompts
-            ],
+        every = (
+            (key, connection, each)
+            for key, connection in self._servers.items()
+            for each in connection.status.prompts
         )
+        shown = [_command(*each) for each in islice(every, SHOWN_COMMANDS)]
+        more = sum(map(len, prompts.values())) - len(shown)
+        self._chat.commands.put("prompt", shown, more)
 
     def search(self, key: str, words: str) -> FoundResources:
         """The resources in which these words stand. Raises NotFound."""
@@ -168,7 +175,9 @@ class Offers:
     async def material(self, key: str, uri: str, name: str = "") -> Material:
         """What of a resource goes with a message. Raises ToolError, NotFound or HarnessError."""
         connection = self._server(key)
-        return attachable(await connection.read_resource(uri), name, connection.spec.name)
+        found = await connection.read_resource(uri)
+        # In a thread: a picture has to be unpacked.
+        return await asyncio.to_thread(attachable, found, name, connection.spec.name)
 
     async def watch(self, key: str, uri: str, *, on: bool) -> None:
         """Has changes of a resource told, or not any more. Raises ToolError or NotFound."""
@@ -202,7 +211,8 @@ class Offers:
         result = await connection.get_prompt(
             prompt.name, {name: value for name, value in typed.items() if value}
         )
-        return filled(result, _title(prompt) or "Prompt", connection.spec.name)
+        title = _title(prompt) or "Prompt"
+        return await asyncio.to_thread(filled, result, title, connection.spec.name)
 
     # What is typed into their fields.
 
@@ -263,9 +273,12 @@ def _words(text: str | None) -> str:
 
 def _listed(key: str, status: Status) -> list[ShownResource]:
     """The first resources, and all that are watched, also those that no list has."""
-    first, rest = status.resources[:SHOWN_ENTRIES], status.resources[SHOWN_ENTRIES:]
-    shown = [*first, *(each for each in rest if each.uri in status.watched)]
-    rows = {each.uri: _resource(key, each, status) for each in shown}
+    first = _first(_resource(key, each, status) for each in status.resources)
+    pairs = zip(status.resources, first, strict=False)
+    rows = {each.uri: row for each, row in pairs}
+    for each in status.resources[len(first) :]:
+        if each.uri in status.watched:
+            rows[each.uri] = _resource(key, each, status)
     for uri in sorted(status.watched - rows.keys()):
         rows[uri] = ShownResource(
             key, ref_of(uri), "", _uri(uri), "", "", None, True, True, status.updated.get(uri)
@@ -319,13 +332,11 @@ def _variables(template: mcp_types.ResourceTemplate) -> tuple[tuple[str, ...], s
 
 
 def _prompt(key: str, connection: Connection, prompt: mcp_types.Prompt) -> ShownPrompt:
-    name = tidy(prompt.name, MAX_NAME_CHARS, one_line=True)
-    title = tidy(prompt.title, MAX_NAME_CHARS, one_line=True)
     return ShownPrompt(
         key=key,
         ref=ref_of(prompt.name),
-        label=f"/{name or title or 'prompt'}",
-        title=title,
+        label=_label(prompt),
+        title=tidy(prompt.title, MAX_NAME_CHARS, one_line=True),
         description=_words(prompt.description),
         server=connection.spec.name,
         fields=tuple(
@@ -340,12 +351,31 @@ def _prompt(key: str, connection: Connection, prompt: mcp_types.Prompt) -> Shown
     )
 
 
-def _command(prompt: ShownPrompt) -> Command:
+def _command(key: str, connection: Connection, prompt: mcp_types.Prompt) -> Command:
     return Command(
-        command_id=f"prompt {prompt.key} {prompt.ref}",
-        label=prompt.label,
-        title=prompt.title,
-        description=prompt.description,
-        source=prompt.server,
-        asks=bool(prompt.fields),
+        command_id=f"prompt {key} {ref_of(prompt.name)}",
+        label=_label(prompt),
+        title=tidy(prompt.title, MAX_NAME_CHARS, one_line=True),
+        description=tidy(prompt.description, MAX_COMMAND_CHARS, one_line=True),
+        source=connection.spec.name,
+        asks=bool(prompt.arguments),
     )
+
+
+def _label(prompt: mcp_types.Prompt) -> str:
+    said = (tidy(each, MAX_NAME_CHARS, one_line=True) for each in (prompt.name, prompt.title))
+    return f"/{next(filter(None, said), 'prompt')}"
+
+
+def _first(rows: Iterable[T]) -> tuple[T, ...]:
+    """The first of them, as many as are shown: one at least, and the rest is not even made."""
+    shown: list[T] = []
+    left = SHOWN_CHARS
+    for row in rows:
+        left -= len(repr(row))
+        if shown and left < 0:
+            break
+        shown.append(row)
+        if len(shown) == SHOWN_ENTRIES:
+            break
+    return tuple(shown)

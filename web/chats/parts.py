@@ -80,16 +80,16 @@ class Changes:
 class Channel:
     """The parts of one chat, or of the side bar, in order.
 
-    `refresh` and `settle` are called before the channel is read, and what is made only for readers
-    gets its parts and versions there. `refresh` does all of it; `settle` (text that streams) does
-    so much at a time and says whether more is `left`: nobody wakes a reader for that, so it has to
-    look again by itself.
+    `refreshers` and `settle` are called before the channel is read, and what is made only for
+    readers gets its parts and versions there. A refresher does all of its own; `settle` (text that
+    streams) does so much at a time and says whether more is `left`: nobody wakes a reader for that,
+    so it has to look again by itself.
     """
 
     name: str
     clock: Clock
     settle: Callable[[], bool] | None = None
-    refresh: Callable[[], None] | None = None
+    refreshers: list[Callable[[], None]] = field(default_factory=list)
     left: bool = False
     gone: str | None = None
     """Why the channel has ended, in words; None while it lives."""
@@ -140,6 +140,11 @@ class Channel:
             self._horizon = self._tombstones.popitem(last=False)[1]
         self.touch()
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether a reader waits for changes."""
+        return bool(self._watchers)
+
     def end(self, why: str) -> None:
         """Tells every reader that the channel is gone, and why."""
         self.gone = why
@@ -163,8 +168,8 @@ class Channel:
         # Readers were woken when the news came in: no need to wake them once more.
         self._settling = True
         try:
-            if self.refresh is not None:
-                self.refresh()
+            for refresh in self.refreshers:
+                refresh()
             if self.settle is not None:
                 self.left = self.settle()
         finally:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from web.harness.mcp.wording import tidy
 from web.harness.tools.outputs import MAX_TITLE_CHARS, MAX_URI_CHARS
+from web.harness.tools.pictures import image_block, is_too_large
 from web.harness.tools.tool import KeepBlob
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import ResultPart
-from web.harness.values.messages import ResourceBlock
+from web.harness.values.messages import AttachedBlock, ImageBlock, ResourceBlock
 from web.harness.values.text import sayable
 
 if TYPE_CHECKING:
@@ -21,13 +23,14 @@ SHOWN_CHARS = 100_000
 """Of one text of a resource that is read on the page."""
 
 MAX_MEDIA_TYPE_CHARS = 100
+MAX_SHOWN_URI_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Texts for the next message, and words about what could not be among them."""
+    """Texts and pictures for the next message, and words about what could not be among them."""
 
-    blocks: tuple[ResourceBlock, ...] = ()
+    blocks: tuple[AttachedBlock, ...] = ()
     left_out: tuple[str, ...] = ()
     text: str = ""
     """What the person may send: the message that a prompt ends with."""
@@ -58,23 +61,22 @@ async def shown_contents(
 
 
 def attachable(result: mcp_types.ReadResourceResult, name: str, source: str) -> Material:
-    """The texts of a resource. Raises HarnessError where it has none."""
+    """The texts and pictures of a resource. Raises HarnessError where it has none."""
     import mcp_types as types
 
-    blocks: list[ResourceBlock] = []
-    left_out: list[str] = []
+    found = _Found(source)
     for each in result.contents:
         if isinstance(each, types.TextResourceContents):
-            blocks.append(_block(each, name, source))
+            found.text(each, name)
         else:
-            left_out.append(_not_yet(each.mime_type, str(each.uri)))
-    if not blocks:
+            found.data(each.blob, each.mime_type, name, str(each.uri))
+    if not found.blocks:
         raise HarnessError(
-            left_out[0] if left_out else "The resource is empty.",
+            found.left_out[0] if found.left_out else "The resource is empty.",
             hint="Nothing was attached.",
             code="invalid_arguments",
         )
-    return Material(tuple(blocks), tuple(left_out))
+    return Material(tuple(found.blocks), tuple(found.left_out))
 
 
 def filled(result: mcp_types.GetPromptResult, name: str, source: str) -> Material:
@@ -92,33 +94,31 @@ def filled(result: mcp_types.GetPromptResult, name: str, source: str) -> Materia
         ),
         default=-1,
     )
-    text = ""
-    blocks: list[ResourceBlock] = []
-    left_out: list[str] = []
+    text, found = "", _Found(source)
     for index, message in enumerate(result.messages):
+        role = " of the assistant" if message.role == "assistant" else ""
+        title = f"{name}, message {index + 1}{role}"
         match message.content:
             case types.TextContent(text=said) if index == last:
                 text = sayable(said)
             case types.TextContent(text=said):
-                role = " of the assistant" if message.role == "assistant" else ""
-                title = f"{name}, message {index + 1}{role}"
-                blocks.append(ResourceBlock("", title, "text/plain", sayable(said), source))
+                found.blocks.append(ResourceBlock("", title, "text/plain", sayable(said), source))
             case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
-                blocks.append(_block(resource, "", source))
+                found.text(resource, "")
             case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
-                left_out.append(_not_yet(resource.mime_type, str(resource.uri)))
+                found.data(resource.blob, resource.mime_type, "", str(resource.uri))
             case types.ResourceLink() as link:
                 uri = tidy(str(link.uri), MAX_URI_CHARS, one_line=True)
-                left_out.append(f"A link to {uri}, which was not followed.")
+                found.left_out.append(f"A link to {uri}, which was not followed.")
             case types.ImageContent() | types.AudioContent() as media:
-                left_out.append(_not_yet(media.mime_type, ""))
-    if not text.strip() and not blocks:
+                found.data(media.data, media.mime_type, title)
+    if not text.strip() and not found.blocks:
         raise HarnessError(
-            left_out[0] if left_out else "The server sent an empty prompt.",
+            found.left_out[0] if found.left_out else "The server sent an empty prompt.",
             hint="Nothing was put into your message.",
             code="invalid_arguments",
         )
-    return Material(tuple(blocks), tuple(left_out), text)
+    return Material(tuple(found.blocks), tuple(found.left_out), text)
 
 
 def words_of(left_out: Sequence[str]) -> str:
@@ -129,10 +129,44 @@ def words_of(left_out: Sequence[str]) -> str:
     return f"Left out: {' '.join(left_out[:3])}{more}"
 
 
-def _block(contents: mcp_types.TextResourceContents, name: str, source: str) -> ResourceBlock:
-    text, uri, media_type = _said(contents)
-    end = tidy(uri.rstrip("/").rpartition("/")[2], MAX_TITLE_CHARS, one_line=True)
-    return ResourceBlock(uri, name or end or uri, media_type, text, source)
+@dataclass(slots=True)
+class _Found:
+    """What can be attached of all that a server sent, and words about the rest."""
+
+    source: str
+    blocks: list[AttachedBlock] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def text(self, contents: mcp_types.TextResourceContents, name: str) -> None:
+        text, uri, media_type = _said(contents)
+        called = name or _end_of(uri) or uri
+        self.blocks.append(ResourceBlock(uri, called, media_type, text, self.source))
+
+    def data(self, encoded: str, claimed: str | None, name: str, uri: str = "") -> None:
+        """A picture, whatever the server says that it is; nothing else that is no text."""
+        uri = tidy(uri, MAX_URI_CHARS, one_line=True)
+        place = f" ({uri[:MAX_SHOWN_URI_CHARS]})" if uri else ""
+        picture = _picture(encoded, name or _end_of(uri) or uri)
+        if picture is None:
+            what = tidy(claimed, MAX_MEDIA_TYPE_CHARS, one_line=True) or "Data"
+            self.left_out.append(f"{what}{place} is neither text nor a picture that models take.")
+        elif is_too_large((picture.width, picture.height)):
+            pixels = f"{picture.width:,} x {picture.height:,} pixels"
+            self.left_out.append(f"A picture{place} of {pixels}, too many for a model.")
+        else:
+            self.blocks.append(picture)
+
+
+def _picture(encoded: str, name: str) -> ImageBlock | None:
+    try:
+        data = binascii.a2b_base64(encoded)
+    except ValueError:
+        return None
+    return image_block(data, name)
+
+
+def _end_of(uri: str) -> str:
+    return tidy(uri.rstrip("/").rpartition("/")[2], MAX_TITLE_CHARS, one_line=True)
 
 
 def _said(contents: mcp_types.TextResourceContents) -> tuple[str, str, str]:
@@ -142,9 +176,3 @@ def _said(contents: mcp_types.TextResourceContents) -> tuple[str, str, str]:
         tidy(str(contents.uri), MAX_URI_CHARS, one_line=True),
         tidy(contents.mime_type, MAX_MEDIA_TYPE_CHARS, one_line=True),
     )
-
-
-def _not_yet(media_type: str | None, uri: str) -> str:
-    what = tidy(media_type, MAX_MEDIA_TYPE_CHARS, one_line=True) or "Data that is no text"
-    place = f" ({tidy(uri, 200, one_line=True)})" if uri else ""
-    return f"{what}{place} can be shown but not given to the model yet."

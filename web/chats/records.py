@@ -14,8 +14,9 @@ class ChatRecord:
     """Settings and bookkeeping of one chat. Times are seconds since the epoch.
 
     `order` sorts the side bar, highest first. `deleted_at` is set while a deletion can still be
-    undone. `title` is '' until the first message gives one. `tools_off` are the names of tools of
-    MCP servers that a person switched off. `attachments` go with the draft.
+    undone, and `files_go` says then that its files are deleted with it. `title` is '' until the
+    first message gives one. `tools_off` are the names of tools of MCP servers that a person
+    switched off, `skills_off` those of skills. `attachments` go with the draft.
     """
 
     id: str
@@ -26,7 +27,9 @@ class ChatRecord:
     system_prompt: str = ""
     draft: str = ""
     deleted_at: float | None = None
+    files_go: bool = False
     tools_off: tuple[str, ...] = ()
+    skills_off: tuple[str, ...] = ()
     attachments: tuple[PendingAttachment, ...] = ()
 
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 
 from web.chats.attachments import AttachmentLimits, PendingAttachment
 from web.chats.chat import REMEMBERED_REQUESTS, Chat, Turn
+from web.chats.folders import ChatFolders
 from web.chats.kinds import Row, Undo
 from web.chats.parts import Channel, Clock
 from web.chats.records import ChatRecord, ChatRecords
 from web.chats.servers import Servers
+from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner
-from web.chats.titles import title_of
+from web.chats.titles import checked_prompt, checked_title, title_of
 from web.chats.transcript import Transcript
 from web.chats.turns import Turns
 from web.harness.sessions.identity import HarnessIdentity
@@ -23,7 +25,7 @@ from web.harness.sessions.store import SessionStore
 from web.harness.values.config import ModelName
 from web.harness.values.errors import ConfigurationError, DecisionRefused, LimitExceeded, NotFound
 from web.harness.values.events import Decision, InputAction
-from web.harness.values.messages import JsonObject, ResourceBlock
+from web.harness.values.messages import AttachedBlock, JsonObject
 
 SIDE_BAR = "chats"
 """The channel of the side bar; no chat has this id."""
@@ -44,8 +46,9 @@ class ChatLimits:
 class Chats:
     """The chats of all identities. Another identity's chat is as if it were not there.
 
-    `new_id` returns an id nobody can guess; `now` seconds since the epoch. `servers` are the MCP
-    servers that chats are connected to; without, they connect with an empty environment.
+    `new_id` returns an id nobody can guess; `now` seconds since the epoch. `skills` are those of
+    all chats, `servers` the MCP servers they connect; without, they do so with an empty
+    environment.
     """
 
     def __init__(
@@ -60,10 +63,14 @@ class Chats:
         limits: ChatLimits,
         now: Callable[[], float],
         new_id: Callable[[], str],
+        skills: ChatSkills,
+        files: ChatFolders,
         servers: Servers | None = None,
     ) -> None:
         self.clock = clock
         self.servers = servers or Servers(tasks, {}, new_id=new_id)
+        self.skills = skills
+        self.files = files
         self.models = tuple(str(model) for model in models)
         self._tasks = tasks
         self._turns = turns
@@ -96,7 +103,8 @@ class Chats:
                 hint="Delete some that are no longer needed.",
             )
         model = self._offered(model or self.models[0])
-        title, prompt = self._titled(title), self._prompt(system_prompt)
+        title = checked_title(title, self._limits.max_title_chars)
+        prompt = checked_prompt(system_prompt, self._limits.max_draft_chars)
         now = self._now()
         record = ChatRecord(self._new_id(), model, now, now, title, prompt)
         channel = Channel(record.id, self.clock)
@@ -104,6 +112,7 @@ class Chats:
         chat.transcript.state_changed = lambda: self.show(chat)
         self._chats[identity, record.id] = chat
         self.servers.add(chat)
+        self.skills.add(chat)
         if request_id:
             self._made[identity, request_id] = chat
             while len(self._made) > REMEMBERED_REQUESTS:
@@ -157,10 +166,12 @@ class Chats:
         queue: bool,
         model: str = "",
         attached: bool = False,
+        attachments: Sequence[AttachedBlock] = (),
     ) -> Turn:
         """Sends a message; see `Turns.send`. A model given here is the chat's from now on.
 
-        With `attached` it takes along what a person has attached to the chat's next message.
+        It takes `attachments` along, or with `attached` what a person has attached to the chat's
+        next message, and the skill that it calls by its name.
         """
         # A message that is refused changes nothing, the model neither.
         model = self._offered(model or chat.record.model)
@@ -170,19 +181,32 @@ class Chats:
                 hint="Use a shorter one.",
                 code="too_long",
             )
-        blocks = tuple(each.block for each in chat.record.attachments) if attached else ()
+        called = await self.skills.called(chat, text)
+        pending = tuple(each.block for each in chat.record.attachments)
+        blocks = pending if attached else tuple(attachments)
+        blocks += tuple(each for each in called if each not in blocks)
         self._limits.attachments.check(blocks)
         turn = Turn(self._new_id(), text, model, request_id or self._new_id(), blocks)
         stands = self._turns.send(chat, turn, queue=queue)
         if stands is turn:
-            await self._sent(chat, turn)
+            chat.keep_pictures(attachments)
+            await self._sent(chat, turn, attached=attached)
         return stands
 
-    async def attach(self, chat: Chat, blocks: Sequence[ResourceBlock]) -> None:
-        """Attaches texts to the next message, all or none. Raises LimitExceeded."""
-        pending = chat.record.attachments
-        self._limits.attachments.check([*(each.block for each in pending), *blocks])
+    async def attach(self, chat: Chat, blocks: Sequence[AttachedBlock]) -> None:
+        """Attaches something to the next message, all or none. Raises LimitExceeded."""
+        self.check_attachments(chat, blocks)
+        chat.keep_pictures(blocks)
         await self._attached(chat, blocks)
+
+    def check_attachments(self, chat: Chat | None, blocks: Sequence[AttachedBlock]) -> None:
+        """Raises what `attach` would raise; without a chat, for a new one."""
+        pending = chat.record.attachments if chat is not None else ()
+        self._limits.attachments.check([*(each.block for each in pending), *blocks])
+
+    @property
+    def attachment_limits(self) -> AttachmentLimits:
+        return self._limits.attachments
 
     async def detach(self, chat: Chat, attachment_id: str) -> None:
         """Takes an attachment off the next message; one that is not there is fine."""
@@ -190,7 +214,7 @@ class Chats:
         await self._write(chat, replace(chat.record, attachments=tuple(left)))
         chat.show_attachments()
 
-    async def _attached(self, chat: Chat, blocks: Sequence[ResourceBlock]) -> None:
+    async def _attached(self, chat: Chat, blocks: Sequence[AttachedBlock]) -> None:
         new = [PendingAttachment(self._new_id(), block) for block in blocks]
         attachments = (*chat.record.attachments, *new)
         await self._write(chat, replace(chat.record, attachments=attachments))
@@ -278,7 +302,7 @@ class Chats:
         """Renames a chat or has its next turn answered by another model."""
         record = chat.record
         if title is not None:
-            record = replace(record, title=self._titled(title))
+            record = replace(record, title=checked_title(title, self._limits.max_title_chars))
         if model is not None:
             record = replace(record, model=self._offered(model))
         await self._write(chat, record)
@@ -293,18 +317,26 @@ class Chats:
         await self._write(chat, replace(chat.record, tools_off=tuple(sorted(off))))
         chat.channel.touch()
 
+    async def switch_skill(self, chat: Chat, skill: str, *, on: bool) -> None:
+        """Lets a chat use a skill, from the next model call on, or does not."""
+        off = {*chat.record.skills_off} - {skill} if on else {*chat.record.skills_off, skill}
+        await self._write(chat, replace(chat.record, skills_off=tuple(sorted(off))))
+        chat.channel.touch()
+
     async def keep_draft(self, chat: Chat, text: str) -> None:
         """Remembers what is typed and not sent, up to the limit of a message."""
         draft = text[: self._limits.max_draft_chars]
         await self._write(chat, replace(chat.record, draft=draft))
 
-    async def delete(self, chat: Chat) -> None:
+    async def delete(self, chat: Chat, *, with_files: bool = False) -> None:
         """Deletes a chat: what it does is stopped. For some seconds it can be brought back, with
-        the messages that wait and the servers that it is connected to."""
+        the messages that wait and the servers that it is connected to. Its files stay on disk, or
+        go `with_files` once it cannot be brought back any more."""
         if chat.is_deleted:
             return
         until = self._now() + self._limits.undo_seconds
-        await self._write(chat, replace(chat.record, deleted_at=self._now()))
+        record = replace(chat.record, deleted_at=self._now(), files_go=with_files)
+        await self._write(chat, record)
         side_bar = self.side_bar(chat.identity)
         side_bar.remove(f"r-{chat.id}")
         side_bar.put(f"z-{chat.id}", "undo", Undo(chat.id, chat.title, until))
@@ -325,7 +357,7 @@ class Chats:
             self.side_bar(identity).remove(f"z-{chat_id}")
             chat.channel.gone = None
             chat.channel.touch()
-            await self._write(chat, replace(chat.record, deleted_at=None))
+            await self._write(chat, replace(chat.record, deleted_at=None, files_go=False))
             # Where too much runs already, what waits goes on waiting, and is shown to.
             with suppress(LimitExceeded):
                 self._turns.resume(chat)
@@ -339,9 +371,9 @@ class Chats:
         row = Row(chat.id, chat.title, chat.state, chat.record.order)
         self.side_bar(chat.identity).put(f"r-{chat.id}", "chats", row, rank=-chat.record.order)
 
-    async def _sent(self, chat: Chat, turn: Turn) -> None:
+    async def _sent(self, chat: Chat, turn: Turn, *, attached: bool) -> None:
         record = replace(chat.record, order=self._now(), draft="", model=turn.model)
-        if turn.attachments:
+        if attached:
             record = replace(record, attachments=())
         if not record.title:
             record = replace(record, title=title_of(turn.text))
@@ -359,6 +391,8 @@ class Chats:
         self.side_bar(chat.identity).remove(f"z-{chat.id}")
         await self._turns.close(chat)
         await self.servers.close(chat)
+        self.skills.close(chat)
+        await self.files.close(chat, remove=chat.record.files_go)
         del self._chats[chat.identity, chat.id]
         for key in [key for key, made in self._made.items() if made is chat]:
             del self._made[key]
@@ -373,27 +407,6 @@ class Chats:
                 hint=f"Choose one of {', '.join(self.models)}.",
             )
         return model
-
-    def _titled(self, title: str) -> str:
-        title = " ".join(title.split())
-        if len(title) > self._limits.max_title_chars:
-            raise LimitExceeded(
-                f"The title has {len(title)} characters; "
-                f"at most {self._limits.max_title_chars} are taken.",
-                hint="Shorten it.",
-                code="too_long",
-            )
-        return title
-
-    def _prompt(self, prompt: str) -> str:
-        if len(prompt) > self._limits.max_draft_chars:
-            raise LimitExceeded(
-                f"The system prompt has {len(prompt):,} characters; "
-                f"at most {self._limits.max_draft_chars:,} are taken.",
-                hint="Shorten it.",
-                code="too_long",
-            )
-        return prompt
 
 
 def _too_late() -> NotFound:

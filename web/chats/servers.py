@@ -77,7 +77,7 @@ class Servers:
             sample=ChatSampler(chat, self._providers) if self._providers is not None else None,
         )
         self._of_chats[chat] = servers
-        chat.channel.refresh = servers.refresh
+        chat.channel.refreshers.append(servers.refresh)
 
     def of(self, chat: Chat) -> ChatServers:
         return self._of_chats[chat]

@@ -47,7 +47,7 @@ from web.harness.values.events import (
     UsageReport,
     Waiting,
 )
-from web.harness.values.messages import ResourceBlock
+from web.harness.values.messages import AttachedBlock
 
 SHOWN_RESULT_CHARS = 8_000
 """Of a tool result; the whole is behind a link."""
@@ -117,7 +117,7 @@ class Transcript:
         text: str,
         at: float,
         model: str,
-        attachments: Sequence[ResourceBlock] = (),
+        attachments: Sequence[AttachedBlock] = (),
     ) -> None:
         """A turn starts with the person's message."""
         self._turns[run_id] = _Turn(run_id, at, model)
@@ -265,7 +265,7 @@ class Transcript:
                 body.name,
                 "asking",
                 body.arguments,
-                question=Question(body.key, body.preview),
+                question=Question(body.key, body.preview, body.always_asks),
                 hints=body.hints,
             )
         )

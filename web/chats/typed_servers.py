@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from web.harness.mcp.programs import subject
 from web.harness.mcp.spec import ServerSpec, read_servers
 from web.harness.values.errors import ConfigurationError
 
@@ -18,10 +19,8 @@ MAX_NAME_CHARS = 40
 MAX_SECRETS_CHARS = 20_000
 
 _ADDRESS = re.compile(r"https?://", re.I)
-_OTHER_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
-_RUNNERS = re.compile(r"(?:python|node|npx|uvx|bunx|pipx|deno|uv|docker|podman)[0-9.]*", re.I)
-"""Programs that run another one, whose name says more."""
-_NAME = re.compile(r"[\w.@-]+")
+_OTHER_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.I)
+"""One slash too few is a slip; a letter alone is a drive, as in C:/server.exe."""
 _AFFIXES = re.compile(r"^(?:mcp-)?server-|-mcp(?:-server)?$|\.(?:py|js|mjs|ts|exe|cmd)$", re.I)
 
 
@@ -43,7 +42,8 @@ def spec_of(typed: TypedServer, taken: Container[str]) -> ServerSpec:
     Raises ConfigurationError, whose words hold no value of `secrets`.
     """
     target = typed.target.strip()
-    _check_lengths(typed)
+    _check(("address or command line", [target], MAX_TARGET_CHARS))
+    _check(("list of headers or variables", [typed.secrets], MAX_SECRETS_CHARS))
     if not target:
         raise ConfigurationError(
             "There is nothing to connect to.", hint="Type an address or a command line."
@@ -65,22 +65,31 @@ def spec_of_entry(entry: Mapping[str, Any], name: str, taken: Container[str]) ->
 
     Raises ConfigurationError, whose words hold no value of headers or variables.
     """
+    pairs = [each for key in ("headers", "env") for each in (entry.get(key) or {}).items()]
+    _check(
+        ("name", [name], MAX_NAME_CHARS),
+        ("address", [entry.get("url")], MAX_TARGET_CHARS),
+        ("command line", [entry.get("command"), *(entry.get("args") or ())], MAX_TARGET_CHARS),
+        ("folder", [entry.get("cwd")], MAX_TARGET_CHARS),
+        (
+            "list of headers or variables",
+            [each for pair in pairs for each in pair],
+            MAX_SECRETS_CHARS,
+        ),
+    )
     name = name.strip() or _free(_about(entry), taken)
     # What is given here is meant as it stands: nothing of this server's environment gets into it.
     text = json.dumps({"mcpServers": {name: entry}}).replace("${", "$${")
     return read_servers(text, {})[0]
 
 
-def _check_lengths(typed: TypedServer) -> None:
-    for what, text, most in (
-        ("address or command line", typed.target, MAX_TARGET_CHARS),
-        ("name", typed.name, MAX_NAME_CHARS),
-        ("folder", typed.folder, MAX_TARGET_CHARS),
-        ("list of headers or variables", typed.secrets, MAX_SECRETS_CHARS),
-    ):
-        if len(text) > most:
+def _check(*limits: tuple[str, Sequence[str | None], int]) -> None:
+    """Raises ConfigurationError for texts that are too long together, one of a few or many."""
+    for what, texts, most in limits:
+        length = sum(len(text or "") for text in texts) + len(texts) - 1
+        if length > most:
             raise ConfigurationError(
-                f"The {what} has {len(text):,} characters; at most {most:,} are taken."
+                f"The {what} has {length:,} characters; at most {most:,} are taken."
             )
 
 
@@ -88,7 +97,7 @@ def _words(target: str) -> list[str]:
     other = _OTHER_SCHEME.match(target)
     if other is not None:
         raise ConfigurationError(
-            f"An address that starts with {other[1][:20]}:// cannot be connected to.",
+            f"An address that starts with {other[0][:21]} cannot be connected to.",
             hint="Use http:// or https://, or a command line.",
         )
     try:
@@ -118,21 +127,13 @@ def _pairs(text: str, *, colons: bool = False) -> dict[str, str]:
 def _about(entry: Mapping[str, Any]) -> str:
     """What an entry may be named after: its host, or its program."""
     if "command" in entry:
-        return _program([entry["command"], *entry.get("args", ())])
+        about = subject([entry["command"], *entry.get("args", ())])
+        return _AFFIXES.sub("", _AFFIXES.sub("", about))
     try:
         return urlsplit(str(entry.get("url", ""))).netloc.rpartition("@")[2].partition(":")[0]
     except ValueError:
         # Whoever reads the entry says what is wrong with the address.
         return ""
-
-
-def _program(words: list[str]) -> str:
-    """What the command line is about: the first word that is no option and only runs another."""
-    names = [re.split(r"[/\\]", word)[-1] for word in words if not word.startswith("-")]
-    for name in names:
-        if _NAME.fullmatch(name) and not _RUNNERS.fullmatch(name):
-            return _AFFIXES.sub("", _AFFIXES.sub("", name))
-    return names[0] if names else ""
 
 
 def _free(guess: str, taken: Container[str]) -> str:

@@ -16,6 +16,8 @@ from web.chats.inputs import open_inputs
 from web.chats.kinds import Call as CallPart
 from web.harness.sessions.event_log import EventLog
 from web.harness.values.events import RunResult, event_data
+from web.ui.api_attachments import NewMessage, taken_in
+from web.ui.api_files import FATE, FILE_OPERATIONS, delete_with
 from web.ui.api_servers import SERVER_OPERATIONS
 from web.ui.api_shapes import (
     ApprovalAnswer,
@@ -26,7 +28,6 @@ from web.ui.api_shapes import (
     Health,
     InputReply,
     NewChat,
-    NewMessage,
     Nothing,
     OpenInput,
     OpenQuestion,
@@ -83,7 +84,7 @@ async def change_chat(call: Call[ChatChange]) -> ChatWhole:
 
 
 async def delete_chat(call: Call[Nothing]) -> None:
-    await call.services.chats.delete(_chat(call))
+    await delete_with(call.services.chats, _chat(call), call.request.query_params.get("files"))
 
 
 async def restore_chat(call: Call[Nothing]) -> ChatWhole:
@@ -98,6 +99,7 @@ async def send_message(call: Call[NewMessage]) -> RunStarted:
         request_id=asked.request_id or "",
         queue=asked.queue,
         model=asked.model or "",
+        attachments=await taken_in(call.services, chat, asked),
     )
     return _started(chat, turn)
 
@@ -207,7 +209,8 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         delete_chat,
         Nothing,
         status=204,
-        refusals=("not_found",),
+        refusals=("not_found", "invalid_request"),
+        query=(FATE,),
     ),
     Operation(
         "POST",
@@ -226,7 +229,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         NewMessage,
         RunStarted,
         202,
-        ("not_found", "empty", "too_long", "request_id_reused", *_SENDING),
+        ("not_found", "empty", "too_long", "request_id_reused", "tool_error", *_SENDING),
     ),
     Operation(
         "GET",
@@ -286,6 +289,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         refusals=("not_found", "decision_refused", "invalid_arguments"),
     ),
     *SERVER_OPERATIONS,
+    *FILE_OPERATIONS,
     Operation("GET", "/api/health", "Is the server well", health, Nothing, Health),
 )
 
@@ -331,6 +335,7 @@ def _questions(chat: Chat) -> tuple[OpenQuestion, ...]:
             name=call.name,
             arguments=call.arguments or {},
             preview=call.question.preview,
+            always_asks=call.question.always_asks,
         )
         for call in calls
         if isinstance(call, CallPart) and call.status == "asking" and call.question is not None

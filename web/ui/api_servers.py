@@ -8,7 +8,9 @@ from pydantic import Field
 
 from web.chats.chat import Chat
 from web.chats.chat_servers import ChatServers
+from web.chats.shown_servers import where
 from web.chats.typed_servers import spec_of_entry
+from web.harness.mcp.spec import ServerSpec
 from web.harness.mcp.status import State
 from web.ui.api_shapes import Asked, Nothing, Told
 from web.ui.operations import Call, Operation
@@ -41,9 +43,9 @@ class ToolOfServer(Told):
 
 
 class ServerOfChat(Told):
-    key: str
+    key: str = Field(description="Of one that is proposed, the id of its proposal.")
     name: str
-    state: State
+    state: State | Literal["proposed"]
     cause: str = Field(description="Why it is not ready.")
     of_host: bool = Field(description="It is of the configuration, so every chat has it.")
     where: str
@@ -56,21 +58,43 @@ class ServerOfChat(Told):
 
 
 class ServerTaken(Told):
-    """`connecting` under `key`; or `proposed`, until a person starts the command on the page."""
+    """`connecting`; or `proposed`, until a person starts the command on the page.
+
+    It is listed under `key`, which becomes another when it is started.
+    """
 
     state: Literal["connecting", "proposed"]
-    key: str | None = None
+    key: str
 
 
 async def list_servers(call: Call[Nothing]) -> list[ServerOfChat]:
-    return [
+    servers = _servers(call)
+    connected = [
         ServerOfChat(
             **{name: getattr(server, name) for name in _SAME},
             tools=tuple(map(ToolOfServer.model_validate, tools.tools)) if tools else (),
             more_tools=tools.more if tools else 0,
         )
-        for server, tools in _servers(call).shown()
+        for server, tools in servers.shown()
     ]
+    return connected + [_proposed(id, spec) for id, spec in servers.proposed().items()]
+
+
+def _proposed(id: str, spec: ServerSpec) -> ServerOfChat:
+    return ServerOfChat(
+        key=id,
+        name=spec.name,
+        state="proposed",
+        cause="A person has to start it on the page.",
+        of_host=False,
+        where=where(spec),
+        title="",
+        version="",
+        protocol="",
+        instructions="",
+        tools=(),
+        more_tools=0,
+    )
 
 
 _SAME = frozenset(ServerOfChat.model_fields) - {"tools", "more_tools"}
@@ -81,15 +105,18 @@ async def connect_server(call: Call[NewServer]) -> ServerTaken:
     entry = call.body.model_dump(exclude={"name"}, exclude_none=True)
     spec = servers.checked(spec_of_entry(entry, call.body.name or "", servers.names()))
     if spec.kind == "stdio":
-        servers.propose(spec)
-        return ServerTaken(state="proposed")
+        return ServerTaken(state="proposed", key=servers.propose(spec))
     servers.connect(spec)
     key = next(server.key for server, _ in servers.shown() if server.name == spec.name)
     return ServerTaken(state="connecting", key=key)
 
 
 async def disconnect_server(call: Call[Nothing]) -> None:
-    _servers(call).disconnect(call.path["key"])
+    servers, key = _servers(call), call.path["key"]
+    if key in servers.proposed():
+        servers.dismiss(key)
+    else:
+        servers.disconnect(key)
 
 
 def _servers(call: Call[Any]) -> ChatServers:
@@ -121,7 +148,7 @@ SERVER_OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "DELETE",
         "/api/chats/{chat_id}/servers/{key}",
-        "Disconnect one of the chat's own MCP servers; its process ends",
+        "Disconnect one of the chat's own MCP servers, or take a proposed one back",
         disconnect_server,
         Nothing,
         status=204,

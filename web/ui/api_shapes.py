@@ -54,13 +54,6 @@ class ChatChange(Asked):
     model: str | None = Field(None, description="Answers from the next message on.")
 
 
-class NewMessage(Asked):
-    text: str
-    request_id: RequestId | None = Field(None, description="The same id again: the same run.")
-    queue: bool = Field(False, description="Wait for the run under way; else it is refused.")
-    model: str | None = Field(None, description="The model of the chat from this message on.")
-
-
 class Nothing(Asked):
     """An empty object, or no content at all."""
 
@@ -99,15 +92,27 @@ class ToolUse(Told):
     malformed: str | None = Field(description="What the model sent where it was no JSON object.")
 
 
+class Picture(Told):
+    """A picture; its bytes are at `/chats/{chat_id}/blobs/{sha256}` while they are kept."""
+
+    type: Literal["image"]
+    media_type: str
+    sha256: str
+    name: str
+    width: int
+    height: int
+    left_out: str = Field(description="Why no model is sent it any more.")
+
+
 class ToolResultContent(Told):
     type: Literal["tool_result"]
     call_id: str
-    content: tuple[Text, ...]
+    content: tuple[Annotated[Text | Picture, Field(discriminator="type")], ...]
     is_error: bool
 
 
 class AttachedResource(Told):
-    """What a person attached to a message: a text that somebody else wrote."""
+    """What was attached to a message: a text that somebody else wrote, or the name of a file."""
 
     type: Literal["resource"]
     uri: str
@@ -115,10 +120,12 @@ class AttachedResource(Told):
     media_type: str
     text: str
     source: str = Field(description="Who gave it, such as an MCP server.")
+    file_bytes: int | None = Field(description="Of a file that is there by its name only.")
 
 
+Attached = Annotated[AttachedResource | Picture, Field(discriminator="type")]
 Content = Annotated[
-    Text | ThinkingText | ToolUse | ToolResultContent | AttachedResource,
+    Text | ThinkingText | ToolUse | ToolResultContent | AttachedResource | Picture,
     Field(discriminator="type"),
 ]
 
@@ -133,7 +140,7 @@ class ChatMessage(Told):
 class QueuedMessage(Told):
     run_id: str
     text: str
-    attachments: tuple[AttachedResource, ...]
+    attachments: tuple[Attached, ...]
 
 
 class OpenQuestion(Told):
@@ -145,6 +152,7 @@ class OpenQuestion(Told):
     name: str
     arguments: dict[str, Any]
     preview: dict[str, Any] | None
+    always_asks: bool = Field(description="`allow_chat` is refused: it asks before each call.")
 
 
 class OpenInput(Told):

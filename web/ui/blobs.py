@@ -38,7 +38,7 @@ def blob_routes(services: UiServices) -> list[Route]:
         if found is None:
             raise NotFound(
                 "This picture or file is not kept any more.",
-                hint="Have the tool called once more.",
+                hint="Have the tool called once more, or attach it again.",
             )
         headers = _headers(sha256, found.media_type)
         if headers["etag"] in request.headers.get("if-none-match", ""):

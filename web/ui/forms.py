@@ -7,11 +7,14 @@ An error is raised; how it is shown is decided in one place for all routes.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, get_args
 
+from markupsafe import Markup
+from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
@@ -27,6 +30,9 @@ from web.ui.services import UiServices
 
 MAX_FORM_FIELDS = 2_000
 """A field of many choices comes once for each that is chosen."""
+
+MAX_FIELD_BYTES = 2 * 1024 * 1024
+"""Of one field of text."""
 
 Fields = dict[str, str]
 Handler = Callable[[Chat, Fields, Request], Awaitable[Response]]
@@ -65,6 +71,7 @@ class _Forms:
         identity = self._services.identify(request)
         fields = await read_fields(request)
         self._chats.check(fields.get("text", ""))
+        _refuse_files(fields)
         request_id = fields.get("request_id", "")
         chat = await self._chats.create(
             identity, model=fields.get("model", ""), request_id=request_id
@@ -78,6 +85,7 @@ class _Forms:
         return leave(request, f"/chats/{chat.id}")
 
     async def send(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        _refuse_files(fields)
         await self._chats.send(
             chat,
             fields.get("text", ""),
@@ -138,7 +146,7 @@ class _Forms:
         return stay(request, chat)
 
     async def delete(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        await self._chats.delete(chat)
+        await self._chats.delete(chat, with_files=fields.get("files") == "delete")
         # With script a page that shows another chat stays; the deleted one's leaves by itself.
         return stay(request, chat) if by_script(request) else leave(request, "/")
 
@@ -165,18 +173,42 @@ def of_a_chat(services: UiServices, handler: Handler) -> Callable[[Request], Awa
 
 async def read_fields(request: Request) -> Fields:
     """The text fields of a form; files are not taken here."""
+    async with read_form(request, max_files=0) as form:
+        return fields_of(request, form)
+
+
+@asynccontextmanager
+async def read_form(request: Request, *, max_files: int) -> AsyncIterator[FormData]:
+    """A form with its files, which are on the disk where they are large, and gone at the end."""
     _, _, charset = request.headers.get("content-type", "").lower().partition("charset=")
     if charset and charset.strip(' "').partition(";")[0] not in ("utf-8", "utf8"):
         raise HarnessError("Only forms in UTF-8 are taken.", code="unsupported_media_type")
+    async with request.form(
+        max_files=max_files, max_fields=MAX_FORM_FIELDS, max_part_size=MAX_FIELD_BYTES
+    ) as form:
+        yield form
+
+
+def fields_of(request: Request, form: FormData) -> Fields:
+    """The text fields of a form that was read, also kept for an error page to show again."""
     every: dict[str, list[str]] = {}
-    async with request.form(max_files=0, max_fields=MAX_FORM_FIELDS, max_part_size=2**21) as form:
-        for name, value in form.multi_items():
-            if isinstance(value, str):
-                # Browsers send line ends as CR LF.
-                every.setdefault(name, []).append(sayable(value.replace("\r\n", "\n")))
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            # Browsers send line ends as CR LF.
+            every.setdefault(name, []).append(sayable(value.replace("\r\n", "\n")))
     request.state.every = every
     request.state.fields = {name: values[-1] for name, values in every.items()}
     return dict(request.state.fields)
+
+
+def _refuse_files(fields: Fields) -> None:
+    """Without script, files that were chosen and not attached come by their names alone."""
+    if fields.get("files"):
+        raise HarnessError(
+            "The files that you chose are not attached yet, so nothing was sent.",
+            hint="Go back and press Attach first, or send the message without them.",
+            code="invalid_arguments",
+        )
 
 
 def _edited(text: str) -> JsonObject | None:
@@ -203,6 +235,14 @@ def stay(request: Request, chat: Chat, events: dict[str, Any] | None = None) -> 
         return RedirectResponse(f"/chats/{chat.id}", 303)
     # Header values are latin-1: json.dumps escapes whatever is beyond ASCII.
     return Response("", headers={"HX-Trigger": json.dumps({**(events or {}), "changed": None})})
+
+
+def told(response: Response, words: str) -> Response:
+    """The answer `stay` with a line for the place of the button; without script there is none."""
+    if response.status_code != 200:
+        return response
+    html = Markup('<p class="soft" role="status">{}</p>').format(words)
+    return HTMLResponse(html, headers={"HX-Trigger": response.headers["HX-Trigger"]})
 
 
 def leave(request: Request, address: str) -> Response:

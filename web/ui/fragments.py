@@ -12,6 +12,7 @@ from markupsafe import Markup
 from web.chats.kinds import MarkdownBlock, PartData, Row
 from web.chats.markdown.blocks import Block
 from web.chats.parts import Channel, Part
+from web.ui.markdown import with_files
 from web.ui.slices import Slices
 from web.ui.templating import ARGUMENT_LIMIT
 
@@ -122,7 +123,7 @@ class Fragments:
 
     def _render(self, channel: str, part: Part, *, current: bool = False) -> Rendered:
         if isinstance(part.data, MarkdownBlock):
-            return self._render_markdown(part, part.data.block)
+            return self._render_markdown(channel, part, part.data.block)
         html = self._template(part.data).render(
             id=part.id,
             version=part.version,
@@ -135,18 +136,19 @@ class Fragments:
         before, _, after = html.partition(self._mark)
         return Rendered(part.version, before, after, before + after)
 
-    def _render_markdown(self, part: Part, block: Block) -> Rendered:
+    def _render_markdown(self, channel: str, part: Part, block: Block) -> Rendered:
         # No template: text streams as hundreds of blocks a second, and each would cost 30 µs.
         html = self._render_block(block)
         classes = f' class="{html.classes}"' if html.classes else ""
         # Code and cells keep the direction of what they lie in.
         direction = ' dir="auto"' if html.tag == "div" else ""
         attributes = f'id="{part.id}"{classes} data-part data-version="{part.version}"{direction}'
-        inner = html.before
+        files = f"/chats/{channel}/files/"
+        inner = with_files(html.before, files)
         if block.shell:
             inner = inner.replace(_SLOT, f' data-slot="{part.id}"', 1)
         before = f"<{html.tag} {attributes}>{inner}"
-        after = f"{html.after}</{html.tag}>"
+        after = f"{with_files(html.after, files)}</{html.tag}>"
         whole = before + after
         if not block.shell:
             before, after = whole, ""

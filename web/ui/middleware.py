@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from starlette.middleware import Middleware
@@ -42,11 +42,16 @@ _HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::(?P<p
 
 
 def safety(
-    max_request_bytes: int, answers: ErrorAnswers, *, allowed_hosts: Collection[str] = ()
+    max_request_bytes: int,
+    answers: ErrorAnswers,
+    *,
+    allowed_hosts: Collection[str] = (),
+    larger: Mapping[re.Pattern[str], int] | None = None,
 ) -> list[Middleware]:
     """The middleware of the application, outermost first.
 
-    `allowed_hosts` are names, without a port, that this server answers to beside loopback.
+    `allowed_hosts` are names, without a port, that this server answers to beside loopback. `larger`
+    are limits of bodies by patterns of the whole path, for what takes files.
     """
     return [
         Middleware(SecurityHeaders),
@@ -59,7 +64,7 @@ def safety(
         Middleware(Guarded, answers=answers),
         Middleware(KnownHost, allowed=allowed_hosts),
         Middleware(SameSite),
-        Middleware(BodyLimit, limit=max_request_bytes),
+        Middleware(BodyLimit, limit=max_request_bytes, larger=larger),
     ]
 
 
@@ -146,19 +151,26 @@ class SameSite:
 
 
 class BodyLimit:
-    """Refuses request bodies over a size in bytes, as announced and as they come."""
+    """Refuses request bodies over a size in bytes, as announced and as they come.
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    `larger` are other limits by patterns of the whole path.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limit: int, larger: Mapping[re.Pattern[str], int] | None = None
+    ) -> None:
         self._app = app
         self._limit = limit
+        self._larger = dict(larger or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        limit = self._limit_of(scope["path"])
         announced = [value for value in _values(scope, b"content-length") if value.isdigit()]
-        if any(int(value[:18]) > self._limit for value in announced):
-            raise self._refusal()
+        if any(int(value[:18]) > limit for value in announced):
+            raise _too_large(limit)
         received = 0
 
         async def counted() -> Message:
@@ -166,18 +178,25 @@ class BodyLimit:
             message = await receive()
             if message["type"] == "http.request":
                 received += len(message.get("body", b""))
-                if received > self._limit:
-                    raise self._refusal()
+                if received > limit:
+                    raise _too_large(limit)
             return message
 
         await self._app(scope, counted, send)
 
-    def _refusal(self) -> HarnessError:
-        return HarnessError(
-            f"The request has more than {self._limit:,} bytes, the most that is taken.",
-            hint="Send less. Nothing was changed.",
-            code="too_large",
-        )
+    def _limit_of(self, path: str) -> int:
+        for pattern, most in self._larger.items():
+            if pattern.fullmatch(path):
+                return most
+        return self._limit
+
+
+def _too_large(limit: int) -> HarnessError:
+    return HarnessError(
+        f"The request has more than {limit:,} bytes, the most that is taken.",
+        hint="Send less. Nothing was changed.",
+        code="too_large",
+    )
 
 
 def _is_from_here(scope: Scope) -> bool:

@@ -40,9 +40,8 @@ def describe(operations: Sequence[Operation[Any]], *, version: str) -> bytes:
     schemas: dict[str, Any] = {}
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(
-            operation, schemas
-        )
+        described = _operation(operation, schemas)
+        paths.setdefault(operation.described_path, {})[operation.method.lower()] = described
     for body in get_args(EventBody):
         _add(body, schemas, "serialization")
     _add(Failure, schemas, "serialization")

@@ -73,6 +73,11 @@ class Operation(Generic[B]):
     media_type: str = "application/json"
 
     @property
+    def described_path(self) -> str:
+        """The path as documents write it: of what takes slashes too by its name alone."""
+        return self.path.replace(":path}", "}")
+
+    @property
     def sends_body(self) -> bool:
         return self.method in ("POST", "PATCH", "PUT")
 

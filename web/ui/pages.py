@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from markupsafe import Markup
@@ -50,11 +51,14 @@ def page_routes(services: UiServices) -> list[Route]:
     async def delete(request: Request) -> Response:
         identity = services.identify(request)
         found = services.chats.get(identity, request.path_params["chat_id"])
-        return _html(
-            services,
-            "delete",
-            {"theme": theme_of(request), "title": "Delete", "chat": _named(found)},
-        )
+        files = await services.chats.files.counted(found)
+        page = {
+            "theme": theme_of(request),
+            "title": "Delete",
+            "chat": _named(found),
+            "files": {"count": files.count, "bytes": files.bytes},
+        }
+        return _html(services, "delete", page)
 
     async def chats(request: Request) -> Response:
         return RedirectResponse("/", 303)
@@ -73,8 +77,8 @@ def error_page(
     """The page of an error, with what was typed and where it can be sent once more."""
     chat_id = request.path_params.get("chat_id")
     lost, path = status == 404, request.url.path
-    if path == "/chats" or path.endswith("/messages"):
-        again = "/chats" if lost else path
+    if path in ("/chats", "/chats/with-files") or path.endswith(("/messages", "/uploads")):
+        again = "/chats" if lost or not chat_id else f"/chats/{chat_id}/messages"
     else:
         # Another form can be put right, but not where what it was about is gone or decided.
         again = path if status == 422 else ""
@@ -83,7 +87,7 @@ def error_page(
         "title": error.message,
         "status": status,
         "error": error,
-        "back": f"/chats/{chat_id}" if chat_id and not lost else "/",
+        "back": f"/chats/{chat_id}" if chat_id and _is_there(services, request) else "/",
         "typed": typed,
         "action": again if typed.text else "",
         "request_id": services.new_id(),
@@ -97,12 +101,23 @@ def error_line(services: UiServices, status: int, error: HarnessError) -> Respon
     return HTMLResponse(html.format(error.message, error.hint), status)
 
 
+def _is_there(services: UiServices, request: Request) -> bool:
+    """Whether the chat in the address is there, for whoever asks."""
+    with suppress(HarnessError):
+        services.chats.get(services.identify(request), request.path_params["chat_id"])
+        return True
+    return False
+
+
 async def _shell(
     services: UiServices, request: Request, side_bar: Channel, chat: Chat | None
 ) -> dict[str, Any]:
     """What pages/shell.html needs. The version is read first, then every part is rendered: what
     changes meanwhile has a higher version on its element, and comes once more by the stream."""
+    if chat is not None:
+        await services.chats.files.look(chat)
     channels = [side_bar] if chat is None else [side_bar, chat.channel]
+    shelf = await services.chats.skills.look(services.identify(request))
     for channel in channels:
         await _settle(channel)
     version = services.chats.clock.version
@@ -120,6 +135,7 @@ async def _shell(
         "model": chat.record.model if chat else services.chats.models[0],
         "tools": services.tools(chat),
         "servers": _servers(services, chat),
+        "skills": [skill.name for skill in shelf.usable(())],
         "begun": chat is not None and chat.channel.slot("log") != [],
         "version": version,
         "epoch": services.chats.clock.epoch,
@@ -131,6 +147,10 @@ async def _shell(
         "working": chat is not None and chat.state == "working",
         "memory": services.memory,
         "demo": services.demo,
+        "most": {
+            "files": services.chats.attachment_limits.max_count,
+            "bytes": services.max_file_bytes,
+        },
     }
 
 

@@ -38,6 +38,8 @@ class _PromptForms:
         """A command that was chosen: it is done, or asks for its fields first."""
         self._services.check_token(fields)
         kind, _, rest = fields.get("command", "").partition(" ")
+        if kind == "skill":
+            return await self._called(chat, request, rest)
         if kind != "prompt":
             raise NotFound("There is no such command in this chat.")
         key, _, ref = rest.partition(" ")
@@ -73,7 +75,15 @@ class _PromptForms:
         values = await offers.complete(key, kind, ref, names[int(number)], typed)
         return JSONResponse({"values": values})
 
-    async def _used(self, chat: Chat, request: Request, material: Material) -> Response:
+    async def _called(self, chat: Chat, request: Request, ref: str) -> Response:
+        """The name of a skill for the message box: the message that begins with it calls it."""
+        skill = (await self._chats.skills.look(chat.identity)).find(ref)
+        words = "Its instructions go with this message. Say after its name what it is for."
+        return await self._used(chat, request, Material((), (), f"/{skill.name} "), words)
+
+    async def _used(
+        self, chat: Chat, request: Request, material: Material, words: str = ""
+    ) -> Response:
         """Attaches what belongs to it, and gives the text to the message box."""
         await self._chats.attach(chat, material.blocks)
         if not by_script(request):
@@ -81,7 +91,7 @@ class _PromptForms:
             await self._chats.keep_draft(chat, draft)
             return stay(request, chat)
         html = self._services.templates.get_template("parts/used.html").render(
-            text=material.text, words=words_of(material.left_out)
+            text=material.text, words=words or words_of(material.left_out)
         )
         response = _in_place(html)
         response.headers["HX-Trigger"] = "changed"

@@ -17,8 +17,8 @@ from web.chats.chat import Chat
 from web.chats.readings import words_of
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import ResultPart
-from web.ui.forms import Fields, by_script, of_a_chat, stay
-from web.ui.markdown import render
+from web.ui.forms import Fields, by_script, of_a_chat, stay, told
+from web.ui.markdown import render, with_files
 from web.ui.pages import theme_of
 from web.ui.services import UiServices
 
@@ -95,7 +95,7 @@ class _ResourceForms:
             case "attach":
                 material = await offers.material(key, uri, name)
                 await self._chats.attach(chat, material.blocks)
-                return _told(stay(request, chat), f"Attached. {words_of(material.left_out)}")
+                return told(stay(request, chat), f"Attached. {words_of(material.left_out)}")
             case "watch" | "unwatch" as do:
                 await offers.watch(key, uri, on=do == "watch")
                 return stay(request, chat)
@@ -115,7 +115,8 @@ async def read_parts(parts: tuple[ResultPart, ...]) -> list[ReadPart]:
         html = None
         is_markdown = part.media_type.partition(";")[0].strip().lower() in MARKDOWN
         if part.kind == "text" and is_markdown and len(part.text) <= MARKDOWN_CHARS:
-            html = Markup(await asyncio.to_thread(render, part.text))  # noqa: S704 (sanitised)
+            text = await asyncio.to_thread(render, part.text)
+            html = Markup(with_files(text, ""))  # noqa: S704 (sanitised)
         shown.append(ReadPart(part, html))
     return shown
 
@@ -138,11 +139,3 @@ def answer_part(
         **{**context, "name": name},
     )
     return HTMLResponse(html.encode(errors="replace"))
-
-
-def _told(response: Response, words: str) -> Response:
-    """The answer with a line for the place of the button."""
-    if response.status_code != 200:
-        return response
-    html = Markup('<p class="soft" role="status">{}</p>').format(words)
-    return HTMLResponse(html, headers={"HX-Trigger": response.headers["HX-Trigger"]})

@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from web.chats.chat import Chat
 from web.chats.identity import IdentitySource
 from web.chats.registry import Chats
+from web.harness.builtin.chat_files import ChatFiles
 from web.harness.sessions.event_log import EventLog
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.tools.tool import Tool
@@ -25,7 +26,8 @@ class UiServices:
     """Everything behind the pages, the stream and the API.
 
     `tools` lists what a chat has (None: what a new chat would have). `demo` is true where no
-    model with a key is offered. `memory` says in words what becomes of chats.
+    model with a key is offered. `memory` says in words what becomes of chats. `files` are those
+    that a chat made or was given; one has at most `max_file_bytes`.
     """
 
     chats: Chats
@@ -41,6 +43,8 @@ class UiServices:
     version: str
     new_id: Callable[[], str]
     max_request_bytes: int
+    files: Callable[[Chat], ChatFiles]
+    max_file_bytes: int
 
     @property
     def page_token(self) -> str:

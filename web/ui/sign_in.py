@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
@@ -18,9 +20,13 @@ from web.ui.pages import theme_of
 from web.ui.services import UiServices
 
 CALLBACK = "/oauth/callback"
+OUTCOME = "/oauth/outcome"
 METADATA = "/oauth/client-metadata.json"
 OUTCOME_SECONDS = 20.0
 """How long the page that came back waits for the tokens."""
+KEPT_SECONDS = 60.0
+"""How long an outcome can be looked at, at an address that holds no code."""
+MAX_OUTCOMES = 100
 ASKED_SECONDS = 5.0
 """How long a page without script waits for the address to visit."""
 
@@ -32,6 +38,7 @@ def sign_in_routes(services: UiServices) -> list[Route]:
     sign_in = _SignIn(services)
     return [
         Route(CALLBACK, sign_in.come_back),
+        Route(f"{OUTCOME}/{{outcome_id}}", sign_in.outcome),
         Route(METADATA, sign_in.describe),
         *(
             Route(
@@ -61,10 +68,21 @@ def client_metadata(url: str, redirect_uris: list[str]) -> Mapping[str, object]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a page says of a sign-in. `until` is in seconds of the event loop's clock."""
+
+    title: str
+    words: str
+    status: int
+    until: float
+
+
 class _SignIn:
     def __init__(self, services: UiServices) -> None:
         self._services = services
         self._servers = services.chats.servers
+        self._outcomes: dict[str, _Outcome] = {}
 
     async def begin(self, chat: Chat, fields: Fields, request: Request) -> Response:
         self._services.check_token(fields)
@@ -93,28 +111,27 @@ class _SignIn:
         answer = returned(request.url.query)
         connection = self._servers.awaiting(identity, answer.state) if answer else None
         if answer is None or connection is None:
-            return self._page(
-                request,
+            return self._leave(
                 "Nobody waits for this sign-in",
                 "It was cancelled, has taken too long, or its server was disconnected. "
                 "Begin once more in the chat.",
                 410,
             )
-        return await self._finish(request, connection, answer)
+        return await self._finish(connection, answer)
 
-    async def _finish(self, request: Request, connection: Connection, answer: Returned) -> Response:
+    async def _finish(self, connection: Connection, answer: Returned) -> Response:
         name = connection.spec.name
         outcome = connection.access.finish(answer)
         if outcome is None:
             words = "This page was opened before. Nothing has changed by opening it again."
-            return self._page(request, "This sign-in is over", words, 410)
+            return self._leave("This sign-in is over", words, 410)
         await asyncio.wait({outcome}, timeout=OUTCOME_SECONDS)
         if not outcome.done():
             words = "The chat shows what becomes of it. You can close this tab."
-            return self._page(request, f"Signing in to {name}", words, 200)
+            return self._leave(f"Signing in to {name}", words, 200)
         if outcome.result():
-            return self._page(request, f"Not signed in to {name}", outcome.result(), 403)
-        return self._page(request, f"Signed in to {name}", "You can close this tab.", 200)
+            return self._leave(f"Not signed in to {name}", outcome.result(), 403)
+        return self._leave(f"Signed in to {name}", "You can close this tab.", 200)
 
     async def describe(self, request: Request) -> Response:
         """The description for those who publish it at an address of their own."""
@@ -131,6 +148,24 @@ class _SignIn:
 
     def _connection(self, chat: Chat, request: Request) -> Connection:
         return self._servers.of(chat).connection(request.path_params["key"])
+
+    async def outcome(self, request: Request) -> Response:
+        """What came of a sign-in, for as long as it is kept."""
+        kept = self._outcomes.get(request.path_params["outcome_id"])
+        if kept is None or kept.until <= asyncio.get_running_loop().time():
+            words = "The chat shows what has become of it. You can close this tab."
+            return self._page(request, "This sign-in is over", words, 410)
+        return self._page(request, kept.title, kept.words, kept.status)
+
+    def _leave(self, title: str, words: str, status: int) -> Response:
+        """Leads to the outcome, so that no code stays in the address of the tab."""
+        now = asyncio.get_running_loop().time()
+        self._outcomes = {id: each for id, each in self._outcomes.items() if each.until > now}
+        while len(self._outcomes) >= MAX_OUTCOMES:
+            del self._outcomes[next(iter(self._outcomes))]
+        id = secrets.token_urlsafe(16)
+        self._outcomes[id] = _Outcome(title, words, status, now + KEPT_SECONDS)
+        return RedirectResponse(f"{OUTCOME}/{id}", 303, headers=_NEVER_KEPT)
 
     def _page(self, request: Request, title: str, words: str, status: int) -> Response:
         template = self._services.templates.get_template("pages/sign_in.html")

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from web.harness.values.text import amount
+from web.ui.unseen import exact_json, hides, spelled, visible
 
 ARGUMENT_LIMIT = 4_000
 """Characters of a call's arguments that its opened line shows."""
@@ -52,6 +54,11 @@ def make_environment(templates: Path, *, zone: tzinfo | None = None) -> Environm
         first_sentence=first_sentence,
         thousands=thousands,
         cost=cost,
+        path=in_address,
+        visible=visible,
+        spelled=spelled,
+        hides=hides,
+        exact_json=exact_json,
     )
     return environment
 
@@ -150,6 +157,11 @@ def first_sentence(text: str) -> str:
 def thousands(number: int) -> Markup:
     """A number in groups of three with a thin space that does not break: `12 345`."""
     return escape(f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"))
+
+
+def in_address(path: str) -> str:
+    """A path as it stands in an address: whatever is in its names, they stay names."""
+    return quote(path, safe="/")
 
 
 def cost(dollars: float) -> str:

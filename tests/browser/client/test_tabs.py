@@ -87,6 +87,7 @@ async def test_when_the_leading_tab_is_closed_the_others_stay_live(scene: Scene)
         await scene.script.until(lambda: len(scene.script.open) == 1)
 
 
+@pytest.mark.full
 async def test_when_the_leading_tab_crashes_the_others_stay_live(scene: Scene) -> None:
     pages = await eight(scene)
     leader = await leader_of(pages, scene)
@@ -124,6 +125,7 @@ async def test_a_leader_that_fell_silent_loses_its_lead_to_a_tab_that_is_seen(
     await scene.script.until(lambda: len(scene.script.open) == 1)
 
 
+@pytest.mark.full
 async def test_a_leader_in_the_back_forward_cache_starves_nobody_and_comes_back() -> None:
     script = Script()
     async with (

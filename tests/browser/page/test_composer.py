@@ -98,6 +98,7 @@ async def test_a_draft_is_there_in_another_browser(stage: Stage, chromium: Brows
         await other.close()
 
 
+@pytest.mark.full
 async def test_a_message_over_the_limit_is_refused_and_kept(
     chromium: Browser, tmp_path: Path
 ) -> None:

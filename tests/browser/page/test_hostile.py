@@ -121,6 +121,7 @@ async def test_it_is_thought_and_said_in_one_answer(stage: Stage) -> None:
             await page.close()
 
 
+@pytest.mark.full
 async def test_tools_are_called_with_it_and_return_it(stage: Stage, tmp_path: Path) -> None:
     everything = "\n".join(EVERYTHING)
     stage.play(
@@ -183,6 +184,7 @@ async def test_files_are_named_so(stage: Stage) -> None:
         await sound(page)
 
 
+@pytest.mark.full
 async def test_chats_and_drafts_are_named_so(stage: Stage) -> None:
     async with nothing_runs(stage.context):
         page = await stage.open()

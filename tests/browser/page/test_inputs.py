@@ -170,6 +170,7 @@ async def test_a_form_is_filled_in_put_right_and_sent(chromium: Browser) -> None
         await expect(page.locator(".call-body")).to_contain_text("You answered what it asked.")
 
 
+@pytest.mark.full
 async def test_without_script_a_form_comes_back_as_typed_and_may_be_declined(
     chromium: Browser,
 ) -> None:

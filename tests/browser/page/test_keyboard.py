@@ -87,7 +87,7 @@ async def test_a_chat_is_started_read_and_deleted_by_keys_alone(stage: Stage) ->
     await page.keyboard.press("/")
     await expect(page.locator(BOX)).to_be_focused()
     await page.keyboard.type("And")
-    await page.keyboard.press("Tab")
+    await tab_to(page, "#composer .send", limit=3)
     await page.keyboard.press("Space")
     await expect(page.locator(".answer")).to_have_count(2)
     await expect(page.locator(BOX)).to_be_visible()
@@ -152,6 +152,7 @@ async def test_escape_closes_a_sheet_and_gives_focus_back(stage: Stage, name: st
     await expect(page.locator(":popover-open")).to_have_count(0)
 
 
+@pytest.mark.full
 async def test_the_log_says_that_it_is_busy_and_one_line_says_what_goes_on(stage: Stage) -> None:
     going = asyncio.Event()
     stage.play(calls(WRITES[0], text="I write."), [TextChunk("Written"), going, *says(".")])

@@ -33,6 +33,7 @@ async def open_way(card: Locator, words: str) -> None:
     await card.locator("summary", has_text=words).click()
 
 
+@pytest.mark.full
 async def test_a_new_file_shows_tool_arguments_and_what_is_written(
     stage: Stage, tmp_path: Path
 ) -> None:

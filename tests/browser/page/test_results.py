@@ -150,8 +150,9 @@ async def test_each_part_of_a_result_is_shown_as_what_it_is(chromium: Browser) -
         page = await allowed(server, context, pictured=True)
         body = page.locator(".call-body")
         for _ in range(2):
-            await loaded(body.locator("img"))
-            audio = body.locator("audio")
+            # What is to be looked at or listened to stands under the line, in the open.
+            await loaded(page.locator(".call-media img"))
+            audio = page.locator(".call-media audio")
             await expect(audio).to_have_js_property("duration", 2)
             link = body.get_by_role("link", name="The guide")
             await expect(link).to_have_attribute("href", ADDRESS)
@@ -206,7 +207,7 @@ async def test_a_file_is_a_download_under_its_own_name(chromium: Browser) -> Non
         assert download.suggested_filename == "table.zip"
         # A picture opens by itself, where nothing of it can run.
         async with context.expect_page() as opening:
-            await page.locator(".call-body .media a:has(img)").click()
+            await page.locator(".call-media a:has(img)").click()
         opened = await opening.value
         await opened.wait_for_load_state()
         assert await opened.evaluate("document.images[0].naturalWidth") == 480
@@ -257,7 +258,7 @@ async def test_nothing_that_a_server_returns_runs_or_loads(chromium: Browser) ->
         await context.expose_binding("pwned", lambda _, *said: ran.append(said))
         page = await allowed(server, context)
         for _ in range(2):
-            await expect(page.locator(".call-body .media")).to_have_count(6)
+            await expect(page.locator(".call .media")).to_have_count(6)
             for summary in await page.locator(".call-body .more > summary").all():
                 await summary.click()
             assert await page.evaluate(OURS) == []

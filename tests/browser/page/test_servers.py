@@ -101,7 +101,9 @@ async def test_a_command_runs_only_after_it_was_shown_and_tells_why_it_failed(
     await card.get_by_role("button", name="Start this program").click()
     await expect(card).to_have_count(0)
     weather = server(page, "weather")
-    await expect(weather).to_contain_text("The command ended with exit code 1.", timeout=SLOW)
+    await expect(weather).to_contain_text(
+        "The command ended with exit code 1: No key for the weather.", timeout=SLOW
+    )
     await weather.locator("summary", has_text="Printed by the program").click()
     await expect(weather.locator(".result")).to_have_text("No key for the weather.")
     assert (tmp_path / "ran").exists()

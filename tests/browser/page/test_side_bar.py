@@ -38,6 +38,7 @@ async def test_the_first_message_starts_a_chat_and_names_it(stage: Stage) -> Non
     await shows(page, "idle")
 
 
+@pytest.mark.full
 async def test_every_state_is_seen_at_a_glance_and_the_newest_chat_is_first(stage: Stage) -> None:
     going = asyncio.Event()
     page = await stage.open()
@@ -62,6 +63,7 @@ async def test_every_state_is_seen_at_a_glance_and_the_newest_chat_is_first(stag
     await expect(row(page, "Works")).to_have_attribute("data-state", "idle")
 
 
+@pytest.mark.full
 async def test_addresses_name_chats_and_back_and_forward_work(stage: Stage) -> None:
     stage.play(says("answer one"), says("answer two"))
     first, second = await stage.answered("One"), await stage.answered("Two")
@@ -143,6 +145,7 @@ async def test_deleting_asks_and_can_be_undone(stage: Stage) -> None:
     await expect(page.locator(LOG)).to_contain_text("and answered")
 
 
+@pytest.mark.full
 async def test_a_chat_that_is_brought_back_comes_to_life_in_every_tab(stage: Stage) -> None:
     stage.allow_refusals()
     stage.play(says("precious"))

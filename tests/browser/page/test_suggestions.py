@@ -60,6 +60,7 @@ async def test_it_asks_before_it_writes(chromium: Browser, tmp_path: Path) -> No
         assert written(tmp_path, "note.txt") == ["Hello from the chat."]
 
 
+@pytest.mark.full
 async def test_it_writes_a_long_answer_with_everything_in_it(
     chromium: Browser, tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ class Impatient:
         await self._real.aclose()
 
 
+@pytest.mark.full
 async def test_a_model_that_falls_silent_is_asked_again(
     model: Model, chromium: Browser, tmp_path: Path
 ) -> None:

@@ -106,7 +106,9 @@ class Inspector(HTMLParser):
             if name == "class":
                 assert CLASSES.match(value or ""), value
             if name == "href":
-                assert re.match(r"(?:https?://[^/]|mailto:)", value or "", re.IGNORECASE), value
+                assert re.match(
+                    r"(?:https?://[^/]|mailto:|/chats/-/files/[^/])", value or "", re.IGNORECASE
+                ), value
 
     def handle_comment(self, data: str) -> None:
         raise AssertionError(data)
@@ -141,6 +143,8 @@ def test_mixtures_of_hostile_texts_hold_nothing_but_what_is_on_the_list(text: st
     inspect(render(text))
 
 
-def test_links_that_are_not_for_the_web_or_mail_are_shown_as_text() -> None:
-    html = render("[a](javascript:x) [b](#top) [c](/chats) [d](file.txt) [e](ftp://x.y) [f](//x.y)")
+def test_links_that_are_not_for_the_web_or_mail_or_a_file_are_shown_as_text() -> None:
+    html = render(
+        "[a](javascript:x) [b](#top) [c](/chats) [d](../file.txt) [e](ftp://x.y) [f](//x.y)"
+    )
     assert html == "<p>a b c d e f</p>"

@@ -19,7 +19,7 @@ from web.chats.markdown import Reference
 from web.chats.markdown.inline import InlineScanner, math_at, too_heavy
 
 from .formulas import formula
-from .links import address, image_link, link_start, web_address
+from .links import address, file_address, image_link, link_start, web_address
 from .sanitiser import clean_inline
 
 _MARKUP = re.compile(r"[`*_~\[\]<&$\\@]|://|mailto:|www\.|[ ]{2}\n", re.IGNORECASE)
@@ -104,7 +104,8 @@ def tokens_html(tokens: Sequence[Token]) -> str:
 
 def _image(token: Token, linked: bool) -> str:
     alt = _plain(token.children or [])
-    href = web_address(str(token.attrs.get("src", "")))
+    source = str(token.attrs.get("src", ""))
+    href = web_address(source) or file_address(source)
     if href is None or linked:
         return escape(alt or "image", quote=False)
     return image_link(href, alt)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from html import escape
+from urllib.parse import quote, unquote
+
+from web.harness.builtin.paths import parse_path
+from web.harness.values.errors import ToolError
 
 _WEB = re.compile(
     r"https?://[^\s/?#\\<>\"'`\x00-\x20\x7f][^\s\\<>\"'`\x00-\x20\x7f]*\Z", re.IGNORECASE
@@ -11,18 +15,48 @@ _WEB = re.compile(
 _MAIL = re.compile(r"mailto:[^\s\\<>\"'`\x00-\x20\x7f]+\Z", re.IGNORECASE)
 _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
 
+FILES = "/chats/-/files/"
+"""Where the files of a chat are, in HTML that may be shown in any chat; see `with_files`."""
+
+_FILE_LINK = re.compile(rf'<a href="{FILES}[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
+
 OUTSIDE = 'rel="noopener noreferrer nofollow" target="_blank"'
 
 
 def address(href: str) -> str | None:
     """The address to link to, or None if the link is shown as plain text.
 
-    Web and mail addresses only. Fragments would point into our own page, and relative addresses
-    mean nothing in it.
+    Web and mail addresses, and relative ones, which name a file of the chat. Fragments would point
+    into our own page.
     """
     if _WEB.match(href) or _MAIL.match(href):
         return href
-    return None
+    return file_address(href)
+
+
+def file_address(href: str) -> str | None:
+    """The address of a file of the chat that a relative address names, below `FILES`.
+
+    None for what cannot be one, or looks more like the name of a host.
+    """
+    path = unquote(re.split("[?#]", href, maxsplit=1)[0]).removeprefix("./")
+    if path.lower().startswith("www.") or not ("/" in path or "." in path):
+        return None
+    try:
+        return FILES + quote("/".join(parse_path(path)), safe="/")
+    except ToolError:
+        return None
+
+
+def with_files(html: str, files: str) -> str:
+    """The HTML with its links to files leading below the address `files`, or, for '', with no such
+    links: then there are no files that they could mean."""
+    # Nothing that somebody wrote can hold the start of a tag.
+    if f'<a href="{FILES}' not in html:
+        return html
+    if not files:
+        return _FILE_LINK.sub(r"\1", html)
+    return html.replace(f'<a href="{FILES}', f'<a href="{escape(files)}')
 
 
 def web_address(href: str) -> str | None:
@@ -39,10 +73,16 @@ def host(href: str) -> str:
 def link_start(href: str, title: str = "") -> str:
     """The opening tag of a link to an allowed address."""
     named = f' title="{escape(title)}"' if title else ""
+    if href.startswith(FILES):
+        return f'<a href="{escape(href)}"{named}>'
     return f'<a href="{escape(href)}"{named} {OUTSIDE}>'
 
 
 def image_link(href: str, alt: str) -> str:
-    """An image is not loaded but offered as a link that names its host."""
+    """An image is not loaded but offered as a link that names its host, or its path."""
+    if href.startswith(FILES):
+        path = escape(unquote(href.removeprefix(FILES)), quote=False)
+        named = f"{escape(alt, quote=False)} <small>{path}</small>" if alt else path
+        return f'<a href="{escape(href)}" class="image-link">{named}</a>'
     text = f"{escape(alt or 'image', quote=False)} <small>{escape(host(href), quote=False)}</small>"
     return f'<a class="image-link" href="{escape(href)}" {OUTSIDE}>{text}</a>'

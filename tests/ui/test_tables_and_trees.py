@@ -1,0 +1,83 @@
+"""Tables a page at a time, and JSON as a tree: both bounded, whatever a file holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from web.harness.builtin.chat_files import OpenFile
+from web.ui.json_trees import MAX_NODES, json_tree
+from web.ui.tables import MAX_CELL_CHARS, MAX_COLUMNS, PAGE_ROWS, read_table
+
+Opened = Callable[[str], OpenFile]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    descriptors: list[int] = []
+
+    def make(text: str) -> OpenFile:
+        path = tmp_path / f"{len(descriptors)}.csv"
+        path.write_text(text)
+        descriptors.append(os.open(path, os.O_RDONLY))
+        return OpenFile(descriptors[-1], path.stat().st_size, 0.0, str(path), "text/plain")
+
+    yield make
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def test_each_page_has_its_rows_and_says_how_many_there_are(opened: Opened) -> None:
+    file = opened("n;text\r\n" + "".join(f'{n};"a;\n{n}"\r\n' for n in range(2 * PAGE_ROWS + 5)))
+    for asked, page, first, last in (
+        (1, 1, 0, PAGE_ROWS - 1),
+        (3, 3, 2 * PAGE_ROWS, 2 * PAGE_ROWS + 4),
+        (99, 3, 2 * PAGE_ROWS, 2 * PAGE_ROWS + 4),
+        (0, 1, 0, PAGE_ROWS - 1),
+    ):
+        table = read_table(file, asked)
+        assert table is not None
+        assert (table.page, table.pages, table.count) == (page, 3, 2 * PAGE_ROWS + 5)
+        assert table.heading == ("n", "text")
+        assert table.first == first + 1
+        assert table.rows[0] == (str(first), f"a;\n{first}")
+        assert table.rows[-1] == (str(last), f"a;\n{last}")
+
+
+def test_a_page_beyond_the_end_is_the_last_one_also_at_the_first_look(opened: Opened) -> None:
+    table = read_table(opened("a,b\n" + "1,2\n" * (PAGE_ROWS + 1)), 1_000)
+    assert table is not None
+    assert (table.page, len(table.rows)) == (2, 1)
+
+
+def test_wide_rows_and_long_cells_are_cut(opened: Opened) -> None:
+    table = read_table(opened(",".join(["x" * 600] * (MAX_COLUMNS + 7)) + "\n"), 1)
+    assert table is not None
+    assert (len(table.heading), table.more_columns, table.rows) == (MAX_COLUMNS, 7, ())
+    assert len(table.heading[0]) == MAX_CELL_CHARS + 1
+
+
+def test_what_no_table_can_be_is_none(opened: Opened) -> None:
+    assert read_table(opened(""), 1) is None
+    # Longer than any cell may be.
+    assert read_table(opened('"' + "x" * 200_000), 1) is None
+
+
+def test_a_tree_stops_somewhere_and_says_what_is_left_out() -> None:
+    html = json_tree(b"[" + b",".join([b'{"a":1}'] * 10_000) + b"]")
+    assert html is not None
+    assert html.count("<li") < MAX_NODES + 10
+    assert "more, not shown" in html
+
+
+def test_a_tree_escapes_names_and_values_and_refuses_what_is_none() -> None:
+    html = json_tree(b'\xef\xbb\xbf{"<b>": "<i>", "n": null, "e": {}, "l": []}')
+    assert html is not None
+    assert "<b>&lt;b&gt;</b>" in html
+    assert "&lt;i&gt;" in html
+    assert json_tree(b"{") is None
+    assert json_tree(b"[" * 100_000) is None
+    assert json_tree(b"\xff") is None
