@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -149,3 +150,29 @@ async def test_a_server_is_there_until_it_ends_or_is_killed(tmp_path: Path) -> N
     (tmp_path / ".servers" / "killed").touch()
     assert running_servers(tmp_path) == set()
     assert list((tmp_path / ".servers").iterdir()) == []
+
+
+def test_a_server_that_is_looked_for_while_it_begins_is_found_afterwards(tmp_path: Path) -> None:
+    """Whoever looks before the file is locked takes it away, as that of one that was killed."""
+    presence = Presence(tmp_path)
+
+    file = tmp_path / ".servers" / presence.token
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            running_servers(tmp_path)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(300):
+            presence.begin()
+            assert file.exists()
+            presence.end()
+        presence.begin()
+    finally:
+        stop.set()
+        looking.join()
+    assert running_servers(tmp_path) == {presence.token}
+    presence.end()

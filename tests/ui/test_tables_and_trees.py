@@ -10,7 +10,7 @@ import pytest
 
 from web.harness.builtin.chat_files import OpenFile
 from web.ui.json_trees import MAX_NODES, json_tree
-from web.ui.tables import MAX_CELL_CHARS, MAX_COLUMNS, PAGE_ROWS, read_table
+from web.ui.tables import MAX_CELL_CHARS, MAX_COLUMNS, MAX_ROW_CHARS, PAGE_ROWS, read_table
 
 Opened = Callable[[str], OpenFile]
 
@@ -64,6 +64,9 @@ def test_what_no_table_can_be_is_none(opened: Opened) -> None:
     assert read_table(opened(""), 1) is None
     # Longer than any cell may be.
     assert read_table(opened('"' + "x" * 200_000), 1) is None
+    # A row is read whole, so it has a limit; in quotes it may have many lines.
+    assert read_table(opened("ab," * (MAX_ROW_CHARS // 3 + 1)), 1) is None
+    assert read_table(opened("a\n" + '"\n",' * (MAX_ROW_CHARS // 4 + 1)), 1) is None
 
 
 def test_a_tree_stops_somewhere_and_says_what_is_left_out() -> None:

@@ -25,8 +25,20 @@ class Presence:
     def begin(self) -> None:
         """Takes the lock. Raises OSError where the folder cannot be written to."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(self._path, _FLAGS, 0o644)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        while True:
+            self._descriptor = os.open(self._path, _FLAGS, 0o644)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            if self._is_there():
+                return
+            # Somebody who looked before it was locked took it for one that was left behind.
+            os.close(self._descriptor)
+
+    def _is_there(self) -> bool:
+        """Whether the file that is locked is the one that others find."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.lstat(self._path))
+        except FileNotFoundError:
+            return False
 
     def end(self) -> None:
         """Gives it back; more than once is fine."""

@@ -15,6 +15,8 @@ from web.harness.builtin.chat_files import OpenFile
 PAGE_ROWS = 200
 MAX_COLUMNS = 60
 MAX_CELL_CHARS = 500
+MAX_ROW_CHARS = 1_000_000
+"""A row is read whole before it is cut; what has longer ones is shown as text."""
 MAX_BYTES = 64 * 1024 * 1024
 """Of the file, from its start: so much is read, some second of work."""
 
@@ -101,11 +103,24 @@ def read_table(file: OpenFile, page: int) -> Table | None:
 
 
 def _records(file: OpenFile) -> Iterator[list[str]]:
-    """The rows that are not empty, the heading first."""
+    """The rows that are not empty, the heading first. Raises csv.Error for what is no table."""
     raw = io.BufferedReader(_Descriptor(file, MAX_BYTES), 256 * 1024)
     text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="")
     head = file.read_now(0, _HEAD_CHARS).decode("utf-8", "replace")
-    return (row for row in csv.reader(text, delimiter=_delimiter(head)) if row)
+    length = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal length
+        while line := text.readline(MAX_ROW_CHARS):
+            length += len(line)
+            if length >= MAX_ROW_CHARS:
+                raise csv.Error("A row is too long.")
+            yield line
+
+    for row in csv.reader(lines(), delimiter=_delimiter(head)):
+        length = 0
+        if row:
+            yield row
 
 
 def _delimiter(head: str) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import IO
 
 from web.harness.builtin.chat_files import OpenFile, on_disk
-from web.harness.values.errors import NotFound
+from web.harness.values.errors import HarnessError
 from web.ui.file_bytes import PIECE_BYTES
 
 _PACKED = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/zip")
@@ -59,7 +59,8 @@ async def zipped(entries: Iterable[ZipEntry]) -> AsyncIterator[bytes]:
                 async with entry.open() as file:
                     async for piece in _member(archive, sink, entry.path, file):
                         yield piece
-            except NotFound:
+            except HarnessError:
+                # It went, or became what is not read here, such as a link.
                 continue
     yield sink.take()
 

@@ -72,7 +72,8 @@ async def test_a_call_with_progress_outlives_the_limit(connection: Connection) -
     assert got[-1] == (5.0, 20_000.0, "step 5")
 
 
-async def test_a_flood_of_progress_comes_at_a_readable_pace(connection: Connection) -> None:
+async def test_a_flood_of_progress_comes_at_a_readable_pace(connections: Connections) -> None:
+    connection = connections.connect(raw())
     times: list[float] = []
     last: list[float] = []
 
