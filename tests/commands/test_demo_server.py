@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import pytest
+
 from tests.support.environment import environment
 
 SECONDS = 30
@@ -79,6 +81,7 @@ def test_closed_stdin_ends_it_quietly_in_the_middle_of_a_call(tmp_path: Path) ->
         assert (process.returncode, errors) == (0, "")
 
 
+@pytest.mark.full
 def test_a_client_that_is_gone_ends_it_quietly(tmp_path: Path) -> None:
     with started(tmp_path) as process:
         ask_for_a_long_count(process)

@@ -210,6 +210,7 @@ async def test_a_changed_text_is_tried_under_another_id(scene: Scene) -> None:
     assert len(set(ids)) == 2
 
 
+@pytest.mark.full
 async def test_a_draft_survives_reload_and_switching_and_reaches_the_server(scene: Scene) -> None:
     page = await scene.open()
     await page.fill(BOX, "for one")

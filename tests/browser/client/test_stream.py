@@ -14,6 +14,7 @@ pytestmark = pytest.mark.anyio
 LOG = "() => document.querySelector('[data-slot=log]').innerText"
 
 
+@pytest.mark.full
 async def test_a_stream_cut_at_random_bytes_loses_and_doubles_nothing(scene: Scene) -> None:
     scene.complaints.allow("ERR_|Failed to load")
     chance = random.Random(7)
@@ -31,6 +32,7 @@ async def test_a_stream_cut_at_random_bytes_loses_and_doubles_nothing(scene: Sce
     assert len(scene.script.asked("/stream")) > 5
 
 
+@pytest.mark.full
 async def test_a_silent_stream_is_opened_again_and_the_page_says_so(scene: Scene) -> None:
     page = await scene.open()
     scene.script.silent = True

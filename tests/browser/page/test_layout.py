@@ -80,6 +80,7 @@ async def full_of_wide_things(stage: Stage) -> Page:
     return page
 
 
+@pytest.mark.full
 async def test_nothing_makes_the_page_scroll_sideways(stage: Stage) -> None:
     page = await full_of_wide_things(stage)
     for width in (360, 768, 1312, 2560):

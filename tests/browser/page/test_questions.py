@@ -92,6 +92,7 @@ async def test_allowed_for_this_chat_asks_no_second_time(stage: Stage, tmp_path:
     await expect(card(page, "four.txt")).to_be_visible()
 
 
+@pytest.mark.full
 async def test_a_tool_allowed_for_the_chat_is_shown_and_asks_again_when_told(stage: Stage) -> None:
     stage.play(calls(write()), says("one"))
     chat = await stage.asked("Write one")

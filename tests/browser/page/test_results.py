@@ -141,6 +141,7 @@ async def loaded(image: Locator) -> None:
     assert await image.evaluate("image => image.naturalWidth") > 0
 
 
+@pytest.mark.full
 async def test_each_part_of_a_result_is_shown_as_what_it_is(chromium: Browser) -> None:
     async with served_results(chromium, EVERYTHING, structured_content=STRUCTURED) as (
         server,

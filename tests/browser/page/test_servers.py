@@ -83,6 +83,7 @@ async def test_the_demo_server_is_a_click_away_and_its_tool_asks_and_answers(sta
     await picture(page, "mcp-servers")
 
 
+@pytest.mark.full
 async def test_a_command_runs_only_after_it_was_shown_and_tells_why_it_failed(
     stage: Stage, tmp_path: Path
 ) -> None:

@@ -170,6 +170,7 @@ async def test_a_waiting_message_is_taken_back_into_the_box(plain: Stage) -> Non
     await expect(page.locator(".queued")).to_have_count(0)
 
 
+@pytest.mark.full
 async def test_deleting_asks_and_can_be_undone(plain: Stage) -> None:
     chat = await plain.answered("Keep me")
     page = await open_plain(plain, f"/chats/{chat}")
