@@ -66,8 +66,9 @@ document.addEventListener(
   "submit",
   (event) => {
     const ended = event.target === composer?.form && "gone" in body.dataset;
-    const held = event.target === composer?.form && !ended && uploads?.hold();
-    if (ended || held || underway.has(event.target)) {
+    const tooLong = event.target === composer?.form && composer.tooLong;
+    const held = event.target === composer?.form && !ended && !tooLong && uploads?.hold();
+    if (ended || tooLong || held || underway.has(event.target)) {
       event.preventDefault();
       event.stopImmediatePropagation();
     } else if (event.target === composer?.form) {

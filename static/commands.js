@@ -1,8 +1,9 @@
 // What the message box offers after a slash: a list that is narrowed by typing. The server renders
 // it; every name in it is a stranger's and is only ever compared and shown as text.
 
-import { find } from "./dom.js";
+import { chat, find } from "./dom.js";
 
+const chosenKey = (id) => `harness-web:command:${id}`;
 const LONGEST_COMMAND = 200; // characters typed after which nobody means a command
 
 export class Commands {
@@ -27,13 +28,38 @@ export class Commands {
       if (detail.target === this.place) this.answered();
     });
     document.addEventListener("htmx:afterRequest", ({ detail }) => {
+      if (detail.elt !== this.form) return;
+      const next = /^\/chats\/([^/?#]+)$/.exec(detail.xhr.getResponseHeader("HX-Redirect") ?? "")?.[1];
+      if (next) this.takeAlong(next);
       // Refused: it is there once more, to be mended or tried again.
-      if (detail.elt === this.form && !detail.successful && !this.box.value) this.composer.put(this.command);
+      else if (!detail.successful && !this.box.value) this.composer.put(this.command);
     });
+    // After htmx, which is ready then, too.
+    document.addEventListener("DOMContentLoaded", () => this.goOn());
+  }
+
+  /** A prompt that was chosen before there was a chat is done in the one that was made for it. */
+  takeAlong(next) {
+    try {
+      sessionStorage.setItem(chosenKey(next), find("[name=command]", this.form).value);
+    } catch {
+      // Storage is switched off: it can be chosen once more there.
+    }
+  }
+
+  /** Not by the address: a link to this page must not choose anything. */
+  goOn() {
+    try {
+      const command = sessionStorage.getItem(chosenKey(chat));
+      sessionStorage.removeItem(chosenKey(chat));
+      if (command) this.use(command);
+    } catch {
+      // As above.
+    }
   }
 
   get list() {
-    return document.getElementById("command-list");
+    return find(".commands[data-part]");
   }
 
   /** Whether something was typed into the form of a command. */
@@ -87,7 +113,7 @@ export class Commands {
     option.scrollIntoView({ block: "nearest" });
     // Only while the list is open: at other times the box is a plain one.
     const state = { role: "combobox", "aria-autocomplete": "list", "aria-haspopup": "listbox" };
-    const shown = { "aria-expanded": "true", "aria-controls": "command-list", "aria-activedescendant": option.id };
+    const shown = { "aria-expanded": "true", "aria-controls": this.list.id, "aria-activedescendant": option.id };
     for (const [name, value] of Object.entries({ ...state, ...shown })) this.box.setAttribute(name, value);
   }
 
@@ -139,7 +165,11 @@ export class Commands {
     this.close();
     this.composer.clear();
     this.place.replaceChildren();
-    find("[name=command]", this.form).value = option.dataset.command;
+    this.use(option.dataset.command);
+  }
+
+  use(command) {
+    find("[name=command]", this.form).value = command;
     this.form.requestSubmit();
   }
 

@@ -11,7 +11,9 @@ export class Composer {
     this.requestId = find("input[name=request_id]", form);
     this.saved = this.box.defaultValue; // what the server has
     this.composed = -Infinity; // when an IME composition ended, on the clock of events
+    this.tooLong = false; // more than a message may have
     this.restore();
+    this.tellLength();
     this.box.addEventListener("input", () => this.typed());
     this.box.addEventListener("keydown", (event) => this.key(event));
     this.box.addEventListener("compositionend", (event) => (this.composed = event.timeStamp));
@@ -29,6 +31,7 @@ export class Composer {
 
   typed() {
     this.fit();
+    this.tellLength();
     writeDraft(chat, this.box.value || this.saved ? this.box.value : null);
     clearTimeout(this.saving);
     this.saving = setTimeout(() => this.saveOnServer(), 800);
@@ -38,7 +41,7 @@ export class Composer {
   async saveOnServer(leaving = false) {
     clearTimeout(this.saving);
     const { value: text, dataset } = this.box;
-    if (!dataset.draft || text === this.saved || text.length > LONGEST) return;
+    if (!dataset.draft || text === this.saved || text.length > dataset.mostDraft) return;
     // A request that outlives the page may carry 64 KB; a longer text stays in this browser.
     const keepalive = leaving && text.length < 15_000;
     try {
@@ -55,6 +58,25 @@ export class Composer {
     }
   }
 
+  /** Says what a message takes while there is more of it: then it is not even sent. */
+  tellLength() {
+    const { value, dataset } = this.box;
+    const most = Number(dataset.most ?? Infinity);
+    // The server counts whole characters; of a text that long it makes no difference.
+    const length = value.length > most && value.length <= 2 * most ? [...value].length : value.length;
+    const line = find("[data-length]", this.form);
+    this.tooLong = length > most;
+    this.box.setAttribute("aria-invalid", String(this.tooLong));
+    if (!line || (!this.tooLong && line.hidden)) return;
+    line.hidden = !this.tooLong;
+    if (!this.tooLong) return line.replaceChildren();
+    const [has, takes] = [length, most].map((number) => number.toLocaleString("en"));
+    const small = document.createElement("small");
+    const kept = dataset.draft && length <= dataset.mostDraft;
+    small.textContent = `Shorten it, or put it into a file and attach that. ${kept ? "What you typed is kept." : "So much is kept in this tab alone."}`;
+    line.replaceChildren(`This has ${has} characters; a message takes at most ${takes}. `, small);
+  }
+
   /** The chat is gone from the server: what is typed stays in this browser. */
   keepHere() {
     clearTimeout(this.saving);
@@ -67,10 +89,15 @@ export class Composer {
     return event.isComposing || event.keyCode === 229 || event.timeStamp - this.composed < 40;
   }
 
+  /** Whether something goes with the message, or is on its way to: then it needs no words. */
+  get hasFiles() {
+    return find(".attachment, .upload:not(.told)") !== null;
+  }
+
   key(event) {
     if (event.key !== "Enter" || event.shiftKey || event.altKey || this.composing(event)) return;
     event.preventDefault();
-    if (this.box.value.trim()) this.form.requestSubmit();
+    if (this.box.value.trim() || this.hasFiles) this.form.requestSubmit();
   }
 
   /** Before a request: a text that is not the one that was tried before gets an id of its own. */

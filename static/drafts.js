@@ -1,7 +1,7 @@
 // What was typed and not sent, kept in this browser.
 
 const DRAFTS = 40; // kept in this browser
-export const LONGEST = 200_000; // characters
+export const LONGEST = 200_000; // characters of one; the server may keep longer ones
 const draftKey = (id) => `harness-web:draft:${id || "new"}`;
 
 export function readDraft(id) {
@@ -14,8 +14,8 @@ export function readDraft(id) {
 
 export function writeDraft(id, text) {
   try {
-    if (text === null) return localStorage.removeItem(draftKey(id));
-    if (text.length > LONGEST) return;
+    // An older, shorter one would be taken for what was typed last.
+    if (text === null || text.length > LONGEST) return localStorage.removeItem(draftKey(id));
     localStorage.setItem(draftKey(id), JSON.stringify({ text, at: Date.now() }));
     const keys = Object.keys(localStorage).filter((key) => key.startsWith(draftKey("x").slice(0, -1)));
     if (keys.length <= DRAFTS) return;

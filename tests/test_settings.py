@@ -246,3 +246,14 @@ def test_settings_do_not_change() -> None:
         settings.port = 1
     with pytest.raises(ValidationError):
         settings.limits.undo_seconds = 2
+
+
+def test_how_much_files_and_attachments_may_be_is_a_setting() -> None:
+    names = {
+        **{"MAX_ATTACHMENTS": 3, "MAX_ATTACHMENT_CHARS": 4, "MAX_PICTURE_BYTES": 5},
+        **{"MAX_PICTURES_BYTES": 6, "MAX_FILE_BYTES": 7, "MAX_FILES": 8, "MAX_FILES_BYTES": 9},
+        "KEPT_VERSIONS": 2,
+    }
+    with variables(**{f"HARNESS_WEB_LIMITS__{name}": str(most) for name, most in names.items()}):
+        limits = read_settings().limits
+    assert limits == ServerLimits(**{name.lower(): most for name, most in names.items()})

@@ -18,18 +18,21 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from web import __version__
+from web.chats.attachments import AttachmentLimits
 from web.chats.chat import Chat
+from web.chats.chat_limits import ChatLimits
 from web.chats.equipment import joined
 from web.chats.folders import ChatFolders
 from web.chats.identity import LocalIdentity
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
-from web.chats.registry import ChatLimits, Chats
+from web.chats.registry import Chats
 from web.chats.servers import Servers
 from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Equipment, TurnLimits, Turns
 from web.harness.builtin import ChatFiles, standard_tools
+from web.harness.builtin.file_limits import FileLimits
 from web.harness.host import HarnessRuntime
 from web.harness.mcp.spec import ServerSpec
 from web.harness.providers import make_provider
@@ -49,11 +52,13 @@ from web.settings import (
     token_store,
 )
 from web.ui.api import api_routes
-from web.ui.api_attachments import MAX_MESSAGE_BYTES, MESSAGES
+from web.ui.api_attachments import MESSAGES, most_message_bytes
+from web.ui.approval_pages import approval_page_routes
 from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
 from web.ui.file_pages import file_page_routes
-from web.ui.forms import form_routes
+from web.ui.form_data import MAX_TEXT_BYTES
+from web.ui.forms import MESSAGES as TYPED, form_routes
 from web.ui.fragments import Fragments
 from web.ui.markdown import prepare_block, render_block, warm
 from web.ui.middleware import safety
@@ -65,11 +70,12 @@ from web.ui.scripts import script_route, style_route
 from web.ui.server_forms import server_form_routes
 from web.ui.services import UiServices
 from web.ui.sign_in import sign_in_routes
-from web.ui.skill_forms import MAX_UPLOAD_BYTES, SKILL_UPLOADS, skill_form_routes
+from web.ui.skill_forms import skill_form_routes
 from web.ui.skill_pages import skill_page_routes
+from web.ui.skill_uploads import MAX_UPLOAD_BYTES, SKILL_UPLOADS
 from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
-from web.ui.upload_forms import UPLOADS, upload_form_routes
+from web.ui.upload_forms import FORM_BYTES, UPLOADS, upload_form_routes
 
 MEMORY_WORDS = (
     "Chats are kept in the memory of this server. A refresh, a closed tab or a lost network lose "
@@ -120,6 +126,7 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
         routes=[
             *page_routes(services),
             *form_routes(services),
+            *approval_page_routes(services),
             *server_form_routes(services),
             *sign_in_routes(services),
             *resource_form_routes(services),
@@ -183,7 +190,9 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
     events = InMemoryEventLog(
         time.time, lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new)
     )
-    folders = ChatFolders(generated_dir(settings.data_dir), tasks)
+    folders = ChatFolders(
+        generated_dir(settings.data_dir), tasks, limits=_file_limits(settings.limits)
+    )
     own_tools = _OwnTools(folders)
     servers = Servers(
         tasks,
@@ -203,6 +212,7 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         tasks,
         folder=folders.folder,
         environ=process_environment(),
+        files=folders.of,
     )
     turns = Turns(
         tasks=tasks,
@@ -227,9 +237,11 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         models=settings.models,
         limits=ChatLimits(
             max_chats=settings.limits.max_chats,
-            max_draft_chars=settings.limits.max_message_chars,
+            # A text that is too long for a message is not lost for that.
+            max_draft_chars=2 * settings.limits.max_message_chars,
             max_title_chars=200,
             undo_seconds=settings.limits.undo_seconds,
+            attachments=_attachment_limits(settings.limits),
         ),
         now=time.time,
         new_id=lambda: secrets.token_hex(8),
@@ -253,7 +265,7 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         new_id=lambda: secrets.token_hex(8),
         max_request_bytes=settings.limits.max_request_bytes,
         files=folders.of,
-        max_file_bytes=folders.limits.max_file_bytes,
+        max_file_bytes=_most_uploaded(settings.limits),
     )
 
 
@@ -261,7 +273,8 @@ def _larger(settings: Settings) -> dict[re.Pattern[str], int]:
     """The paths whose requests may be larger than others, and how large in bytes."""
     return {
         UPLOADS: settings.limits.max_upload_bytes,
-        MESSAGES: MAX_MESSAGE_BYTES,
+        TYPED: min(8 * settings.limits.max_request_bytes, MAX_TEXT_BYTES),
+        MESSAGES: most_message_bytes(_attachment_limits(settings.limits)),
         SKILL_UPLOADS: MAX_UPLOAD_BYTES,
     }
 
@@ -273,6 +286,32 @@ def _turn_limits(limits: ServerLimits) -> TurnLimits:
         max_message_chars=limits.max_message_chars,
         kept_runs=limits.kept_runs,
     )
+
+
+def _file_limits(limits: ServerLimits) -> FileLimits:
+    return FileLimits(
+        max_file_bytes=limits.max_file_bytes,
+        max_chat_bytes=limits.max_files_bytes,
+        max_files=limits.max_files,
+        kept_versions=limits.kept_versions,
+        # Earlier versions may take as much room as the files themselves.
+        kept_bytes=limits.max_files_bytes,
+    )
+
+
+def _attachment_limits(limits: ServerLimits) -> AttachmentLimits:
+    return AttachmentLimits(
+        max_count=limits.max_attachments,
+        max_chars=limits.max_attachment_chars,
+        max_picture_bytes=limits.max_picture_bytes,
+        max_pictures_bytes=limits.max_pictures_bytes,
+    )
+
+
+def _most_uploaded(limits: ServerLimits) -> int:
+    """How large a file may be that comes by the page: it has to fit a request as well."""
+    room = limits.max_upload_bytes - min(FORM_BYTES, limits.max_upload_bytes // 2)
+    return min(limits.max_file_bytes, limits.max_files_bytes, room)
 
 
 class _OwnTools:

@@ -57,8 +57,24 @@ class ServerLimits(BaseModel):
     """How long a deleted chat can be brought back."""
     max_servers: PositiveInt = 20
     """MCP servers that one chat connects, beside those of the configuration."""
+    max_attachments: PositiveInt = 10
+    """Of one message."""
+    max_attachment_chars: PositiveInt = 200_000
+    """Of one text that is attached; of a longer one the model is told the name alone."""
+    max_picture_bytes: PositiveInt = 8_000_000
+    """Of one picture that is attached; the same."""
+    max_pictures_bytes: PositiveInt = 20_000_000
+    """Of all pictures of one message."""
+    max_file_bytes: PositiveInt = 100 * 1024 * 1024
+    """Of one file of a chat. What comes by the page also has to fit `max_upload_bytes`."""
+    max_files: PositiveInt = 1_000
+    """Of one chat."""
+    max_files_bytes: PositiveInt = 1024 * 1024 * 1024
+    """Of all files of one chat."""
+    kept_versions: PositiveInt = 50
+    """Of one file; the oldest go first."""
     kept_runs: PositiveInt = 20
-    """Runs of one chat whose events are kept in memory; older ones are folded."""
+    """Runs of one chat whose events are all kept in memory; of older ones what the record needs."""
 
 
 class Settings(BaseSettings):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.chat_room import chat_room, log_of
 from tests.support.scripted_provider import ScriptedProvider, says
-from web.chats.kinds import Head, Row, Undo
+from web.chats.kinds import ChatSettings, Head, Row, Undo
 from web.chats.titles import title_of
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.values.errors import HarnessError, LimitExceeded, NotFound
@@ -219,3 +219,21 @@ async def test_a_draft_is_kept_until_it_is_sent() -> None:
         assert kept.draft == "half a sent"
         await room.result((await room.say(chat)).run_id)
         assert chat.record.draft == ""
+
+
+async def test_the_settings_that_are_shown_follow_title_and_model() -> None:
+    async with chat_room(ScriptedProvider(says("a"))) as room:
+        chat = await room.new_chat()
+
+        def shown() -> tuple[str, str]:
+            (data,) = log_of(chat, "settings")
+            assert isinstance(data, ChatSettings)
+            assert data.models == ("demo:demo", "openai:other")
+            return data.title, data.model
+
+        assert shown() == ("New chat", "demo:demo")
+        turn = await room.say(chat, "What is rain?", model="openai:other")
+        assert shown() == ("What is rain?", "openai:other")
+        await room.result(turn.run_id)
+        await room.chats.change(chat, title="Rain", model="demo:demo")
+        assert shown() == ("Rain", "demo:demo")

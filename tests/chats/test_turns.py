@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.harness.agent.agents import tools
 from tests.support.chat_room import ChatRoom, chat_room, log_of
 from tests.support.scripted_provider import ScriptedProvider, breaks, calls, says
 from web.chats.chat import Chat, Turn
@@ -280,8 +281,9 @@ async def test_another_model_answers_from_the_next_message_on() -> None:
             await room.say(chat, "again", model="openai:unknown")
 
 
-async def test_only_the_last_runs_keep_all_their_events() -> None:
-    async with chat_room(ScriptedProvider(says("x")), kept_runs=2) as room:
+async def test_only_the_last_runs_keep_what_a_record_does_not_need() -> None:
+    answers = [calls(("double", {"number": 1})), says("x")] * 4
+    async with chat_room(ScriptedProvider(*answers), tools(), kept_runs=2) as room:
         chat = await room.new_chat()
         runs = [await room.say(chat, f"message {number}") for number in range(1)]
         for number in range(3):
@@ -291,6 +293,10 @@ async def test_only_the_last_runs_keep_all_their_events() -> None:
         await room.rest()
         gaps = [(await room.events.read(turn.run_id)).gap for turn in runs]
         assert gaps == [True, True, False, False]
+        old = [event.type for event in await room.all_events(runs[0].run_id)]
+        assert old == [
+            "usage", "tool_call_start", "tool_result", "text_delta", "usage", "run_result"
+        ]  # fmt: skip
 
 
 async def test_a_provider_that_cannot_be_made_fails_the_run_with_its_words() -> None:

@@ -17,6 +17,7 @@ from web.harness.values.events import (
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
+    ToolCallStart,
     ToolProgress,
     ToolResult,
 )
@@ -131,13 +132,36 @@ async def test_an_ended_run_has_its_deltas_joined_under_the_last_number(log: Eve
     assert [event.number for event in (await log.read("r", 5)).events] == [6]
 
 
-async def test_a_folded_run_keeps_its_result_and_tells_of_the_gap(log: EventLog) -> None:
-    log.append("r", [*texts("a"), ToolResult("c", "t", "x"), END])
+async def test_a_folded_run_keeps_what_a_record_needs_and_tells_of_the_gap(log: EventLog) -> None:
+    pieces = [ToolCallDelta("c", "t", piece, "m") for piece in ("{", "}")]
+    started: list[EventBody] = [
+        ToolCallStart("c", "t", {}, "m", "allow"),
+        ToolResult("c", "t", "x"),
+    ]
+    broken: list[EventBody] = [
+        ToolCallDelta("d", "t", "{", "m"),
+        ToolResult("d", "t", "no", is_error=True),
+    ]
+    log.append("r", [*texts("a", "b"), *pieces, *started, *broken, *texts("c"), END])
+    await log.fold("r")
     await log.fold("r")
     early = await log.read("r", 0)
     assert early.gap
-    assert [event.number for event in early.events] == [3]
-    assert not (await log.read("r", 2)).gap
+    assert [event.number for event in early.events] == [2, 5, 6, 7, 8, 9, 10]
+    assert early.events[0].body == TextDelta("ab", "m")
+    rest = await log.read("r", 1)
+    assert rest.events[0].body == TextDelta("b", "m")
+    late = await log.read("r", 4)
+    assert not late.gap
+    assert [event.number for event in late.events] == [5, 6, 7, 8, 9, 10]
+
+
+async def test_a_folded_run_of_text_alone_lacks_nothing(log: EventLog) -> None:
+    log.append("r", [*texts("a", "b"), END])
+    await log.fold("r")
+    page = await log.read("r", 0)
+    assert not page.gap
+    assert [event.number for event in page.events] == [2, 3]
 
 
 async def test_a_run_that_goes_on_is_not_folded(log: EventLog) -> None:

@@ -15,12 +15,13 @@ from tests.support.folders import NO_FOLDER
 from tests.support.scripted_provider import ScriptedProvider
 from tests.support.skills import no_skills
 from web.chats.chat import Chat, Turn
+from web.chats.chat_limits import ChatLimits
 from web.chats.equipment import joined
 from web.chats.folders import ChatFolders
 from web.chats.kinds import PartData
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
-from web.chats.registry import ChatLimits, Chats
+from web.chats.registry import Chats
 from web.chats.servers import Servers
 from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner

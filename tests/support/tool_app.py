@@ -19,10 +19,11 @@ from tests.support.folders import NO_FOLDER
 from tests.support.scripted_provider import ScriptedProvider
 from tests.support.skills import no_skills
 from web.chats.chat import Chat
+from web.chats.chat_limits import ChatLimits
 from web.chats.folders import ChatFolders
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
-from web.chats.registry import ChatLimits, Chats
+from web.chats.registry import Chats
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Equipment, TurnLimits, Turns
 from web.harness.host import HarnessRuntime
@@ -34,6 +35,7 @@ from web.harness.tools.tool import KeepBlob, Tool
 from web.harness.values.config import AgentConfig, ModelName
 from web.paths import static_dir, templates_dir
 from web.ui.api import api_routes
+from web.ui.approval_pages import approval_page_routes
 from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
 from web.ui.file_pages import file_page_routes
@@ -140,6 +142,7 @@ def _app(services: UiServices) -> Starlette:
         routes=[
             *page_routes(services),
             *form_routes(services),
+            *approval_page_routes(services),
             *file_page_routes(services),
             *stream_routes(services),
             *blob_routes(services),

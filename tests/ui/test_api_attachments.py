@@ -100,9 +100,20 @@ async def test_what_does_not_fit_is_refused_whole(
     assert written(folder, chat) == []
 
 
-async def test_an_empty_message_leaves_nothing_behind(server: AppServer, folder: Path) -> None:
+async def test_attachments_need_no_words_and_give_the_chat_its_title(
+    server: AppServer, model: ScriptedProvider
+) -> None:
     chat = await server.new_chat()
-    body = {"text": " ", "attachments": [{"name": "a", "text": "a"}]}
-    answer = await server.client.post(f"/api/chats/{chat}/messages", json=body)
-    assert refusal(answer) == (422, "empty")
-    assert written(folder, chat) == []
+    path = f"/api/chats/{chat}/messages"
+    files = [{"name": "notes.md", "text": "Rain."}, {"name": "b.md", "text": "Sun."}]
+    answer = await server.client.post(path, json={"attachments": files})
+    assert answer.status_code == 202, answer.text
+    await server.wait_for(answer.json()["run_id"], "run_result")
+    sent = model.requests[-1].messages[-1]
+    # Some APIs refuse a text without a word.
+    assert [block.type for block in sent.content] == ["resource", "resource"]
+    told = await server.chat(chat)
+    assert told["title"] == "notes.md and 1 more"
+    assert [block["type"] for block in told["messages"][0]["content"]] == ["resource", "resource"]
+    for nothing in ({}, {"text": " \n"}, {"text": "", "attachments": []}):
+        assert refusal(await server.client.post(path, json=nothing)) == (422, "empty")

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from tests.support.app_server import AppServer, app_server, refusal
+from tests.support.pdfs import pdf
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.tool_app import USER, tool_server
 
@@ -252,6 +253,21 @@ async def test_a_page_is_framed_without_what_connects_ahead(tmp_path: Path) -> N
         assert raw.headers["content-disposition"].startswith("attachment")
         await preview_of(server, chat, folder, "a.txt", "plain")
         assert refusal(await server.client.get(f"/chats/{chat}/framed/a.txt"))[0] == 404
+
+
+async def test_a_pdf_is_turned_page_by_page_with_its_text(tmp_path: Path) -> None:
+    async with a_chat(tmp_path) as (server, chat, folder):
+        (folder / "a.pdf").write_bytes(pdf("First <b>", "Second"))
+        shown = await page(server, chat, "a.pdf")
+        assert '<img class="pdf-page" src="data:image/png;base64,iVBOR' in shown
+        assert 'alt="Page 1 of 2, whose text follows"' in shown
+        assert "First &lt;b&gt;</pre>" in shown
+        assert f'rel="next" href="/chats/{chat}/files/a.pdf?page=2"' in shown
+        assert "Second</pre>" in await page(server, chat, "a.pdf", "?page=2")
+        (folder / "b.pdf").write_bytes(b"%PDF-1.7 and no more")
+        shown = await page(server, chat, "b.pdf")
+        assert "This PDF is broken" in shown
+        assert "<img" not in shown
 
 
 @pytest.mark.parametrize(("fields", "go"), [({"files": "delete"}, True), ({}, False)])

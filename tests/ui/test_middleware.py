@@ -312,7 +312,7 @@ async def test_refused_requests_change_nothing(tmp_path: Path) -> None:
             ("PATCH", f"/api/chats/{chat}", {"json": {"title": "Other", "model": "no:such"}}),
             ("PATCH", f"/api/chats/{chat}", {"json": {"title": "x" * 500}}),
             ("DELETE", f"/api/chats/{chat}", {"headers": {"Sec-Fetch-Site": "cross-site"}}),
-            ("POST", f"/chats/{chat}/messages", {"data": {"text": "x" * 3_000}}),
+            ("POST", f"/chats/{chat}/messages", {"data": {"text": "x" * 20_000}}),
             ("POST", f"/chats/{chat}/delete", {"headers": {"Origin": "http://evil.example"}}),
             ("POST", "/api/chats", {"json": {"title": "x" * 500}}),
             ("POST", "/api/chats", {"json": {}, "headers": {"Origin": "null"}}),

@@ -31,7 +31,7 @@ def shell(**more: Any) -> dict[str, Any]:
         "theme": "auto",
         "title": HOSTILE,
         "chat": {"id": "c1", "title": HOSTILE, "model": "demo:demo"},
-        "models": [{"name": "demo:demo", "label": "demo"}, {"name": HOSTILE, "label": HOSTILE}],
+        "models": ("demo:demo", HOSTILE),
         "model": "demo:demo",
         "tools": [
             {"name": HOSTILE, "description": HOSTILE, "permission": level, "always_asks": always}
@@ -45,7 +45,7 @@ def shell(**more: Any) -> dict[str, Any]:
         "working": False,
         "memory": HOSTILE,
         "demo": True,
-        "most": {"files": 10, "bytes": 1_000_000},
+        "most": {"chars": 1_000, "draft": 2_000, "files": 10, "bytes": 1_000_000},
         "skills": [HOSTILE, HOSTILE],
         "begun": False,
         "suggestions": [{"label": HOSTILE, "text": HOSTILE}],
@@ -222,8 +222,8 @@ def test_suggestions_start_one_chat_each(environment: Environment) -> None:
     html = render(environment, "new", shell(chat=None, suggestions=tries))
     assert re.findall(r'name="text" value="([^"]+)"', html) == ["first", "second"]
     ids = re.findall(r'name="request_id" value="([^"]+)"', html)
-    # One more connects the demo server, and one is the message box's.
-    assert len(ids) == len(set(ids)) == 4
+    # One more connects the demo server, one is of commands, one the message box's.
+    assert len(ids) == len(set(ids)) == 5
 
 
 def test_only_the_demo_asks_for_a_key(environment: Environment) -> None:

@@ -209,19 +209,23 @@ async def test_the_stream_of_a_message_that_is_taken_back_ends(tmp_path: Path) -
 
 
 async def test_a_reader_of_a_folded_run_is_told_of_the_gap(tmp_path: Path) -> None:
-    async with app_server(tmp_path, ScriptedProvider(says("a", "b", "c")), kept_runs=1) as server:
+    listing = calls(("list_files", {}))
+    provider = ScriptedProvider(listing, says("a", "b", "c"), says("a", "b", "c"))
+    async with app_server(tmp_path, provider, kept_runs=1) as server:
         chat = await server.new_chat()
         first = await server.send(chat, "one")
         last = await server.wait_for(first, "run_result")
-        gap = StreamEvent(None, "gap", {"after": 0, "next": last.id})
         second = await server.send(chat, "two")
         await server.wait_for(second, "run_result")
         await settled(server, chat)
         async with asyncio.timeout(WAIT_SECONDS):
             # An old run is folded after the chat may be used again.
-            while (await server.events(first))[0] != gap:
+            while (await server.events(first))[0].type != "gap":
                 pass
-        assert await server.events(first) == [gap, last]
+        events = await server.events(first)
+        assert events[0].data == {"after": 0, "next": events[1].id}
+        kinds = ["usage", "tool_call_start", "tool_result", "text_delta", "usage", "run_result"]
+        assert [event.type for event in events[1:]] == kinds
         assert await server.events(first, (last.id or 0) - 1) == [last]
         assert text_of(await server.events(second)) == "abc"
 

@@ -16,7 +16,7 @@ from tests.harness.skills.writers import put, skill_md, zipped
 from tests.support.app_server import AppServer, app_server
 from tests.support.scripted_provider import ScriptedProvider, says
 from web.harness.values.messages import ResourceBlock
-from web.ui.skill_forms import MAX_FILES, MAX_UPLOAD_BYTES
+from web.ui.skill_uploads import MAX_FILES, MAX_UPLOAD_BYTES
 
 pytestmark = pytest.mark.anyio
 
@@ -159,7 +159,7 @@ async def test_an_upload_that_is_refused_says_why_and_leaves_nothing(room: Room)
     assert "Replaced one" in answer.text
     many = [(f"m/{number}.md", b"x") for number in range(MAX_FILES + 1)]
     status, words = await refused(*many)
-    assert (status, f"more than {MAX_FILES:,} files" in words) == (413, True)
+    assert (status, f"More than {MAX_FILES:,} files" in words) == (413, True)
     whole = await refused(("big.md", b"x" * (MAX_UPLOAD_BYTES + 1)))
     assert whole[0] == 413
     # Larger than other requests may be, so that the skill's own limit tells.

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.app_server import AppServer, app_server, refusal
 from tests.support.pictures import png
+from web.ui.upload_forms import MAX_FILES
 
 pytestmark = pytest.mark.anyio
 
@@ -188,3 +189,82 @@ async def test_a_stranger_and_another_site_are_refused(server: AppServer) -> Non
     origin = {"origin": "http://other.example"}
     answer = await post(server, f"/chats/{chat}/uploads", [("a", b"x")], origin)
     assert refusal(answer) == (403, "cross_site")
+
+
+async def test_files_are_sent_without_a_word(server: AppServer) -> None:
+    chat = await server.new_chat()
+    await post(server, f"/chats/{chat}/uploads", [("a b.png", png(3, 2))], SCRIPT)
+    answer = await server.client.post(f"/chats/{chat}/messages", data={"text": ""}, headers=SCRIPT)
+    assert answer.status_code == 200
+    assert (await server.chat(chat))["title"] == "a b.png"
+    assert await chips(server, chat) == []
+    page = (await server.client.get(f"/chats/{chat}")).text
+    assert 'class="thumb"' in page
+    assert '<div class="said"' not in page
+    empty = await server.client.post(f"/chats/{chat}/messages", data={"text": ""}, headers=SCRIPT)
+    assert (empty.status_code, "attach a file" in empty.text) == (422, True)
+
+
+@pytest.mark.parametrize("new", [True, False])
+async def test_a_text_that_is_too_long_beside_files_is_told_by_its_limit_and_kept(
+    data: Path, new: bool
+) -> None:
+    async with app_server(data / str(new)) as room:
+        chat = await room.new_chat()
+        path = "/chats/with-files" if new else f"/chats/{chat}/uploads"
+        text = 3_000_000 * "x"
+        answer = await post(room, path, [("a.txt", b"x")], PAGE, text=text)
+        assert answer.status_code == 413
+        assert "has 3,000,000 characters; a draft is kept up to 200,000." in answer.text
+        assert f"\n{text}</textarea>" in answer.text
+        assert names_of(data / str(new), "generated/*/a.txt") == []
+        assert len((await room.client.get("/api/chats")).json()) == 1
+        # What is sent without a file is told of the limit of a message, and kept as well.
+        for messages in (f"/chats/{chat}/messages", "/chats"):
+            answer = await room.client.post(messages, data={"text": text}, headers=PAGE)
+            assert answer.status_code == 413
+            assert "has 3,000,000 characters; at most 100,000 are taken." in answer.text
+            assert f"\n{text}</textarea>" in answer.text
+
+
+async def test_a_draft_is_kept_whole_or_refused_and_never_cut(server: AppServer) -> None:
+    chat = await server.new_chat()
+    path = f"/chats/{chat}/draft"
+    whole = 150_000 * "y"
+    assert (await server.client.post(path, data={"text": whole})).status_code == 204
+    answer = await server.client.post(path, data={"text": 200_001 * "z"}, headers=SCRIPT)
+    assert (answer.status_code, "kept up to 200,000" in answer.text) == (413, True)
+    assert f"\n{whole}</textarea>" in (await server.client.get(f"/chats/{chat}")).text
+
+
+async def test_too_many_files_at_once_are_refused_with_the_limit(server: AppServer) -> None:
+    chat = await server.new_chat()
+    files = [(f"{number}.txt", b"x") for number in range(MAX_FILES + 1)]
+    answer = await post(server, f"/chats/{chat}/uploads", files, PAGE)
+    assert (answer.status_code, "More than 20 files" in answer.text) == (413, True)
+    assert "what you typed is still there" in answer.text
+
+
+async def test_the_limits_that_were_set_are_those_that_are_told(tmp_path: Path) -> None:
+    async with app_server(
+        tmp_path,
+        max_attachments=2,
+        max_attachment_chars=5,
+        max_file_bytes=2_000,
+        max_files=3,
+    ) as room:
+        chat = await room.new_chat()
+        path = f"/chats/{chat}/uploads"
+        page = (await room.client.get(f"/chats/{chat}")).text
+        assert 'data-most-files="2" data-most-bytes="2000"' in page
+        files = [("a.bin", bytes(3_000)), ("b.txt", b"longer"), ("c.txt", b"x"), ("d.txt", b"x")]
+        told = unescape((await post(room, path, files, SCRIPT)).text)
+        assert "a.bin has 3 KB; a file takes at most 2 KB." in told
+        assert "b.txt goes along by its name only: it has more than 5 characters" in told
+        assert "A message takes at most 2 attachments" in told
+        # The two that were attached lie in the folder; of two more there is room for one.
+        new = [{"name": f"{name}.md", "text": "x"} for name in "ef"]
+        sent = {"text": "x", "attachments": new}
+        answer = await room.client.post(f"/api/chats/{chat}/messages", json=sent)
+        assert refusal(answer) == (429, "limit_exceeded")
+        assert "holds 3 files" in answer.json()["message"]

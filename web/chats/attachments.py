@@ -51,7 +51,8 @@ class AttachmentLimits:
             if isinstance(block, ImageBlock):
                 pictures += len(block.data)
                 self._check_picture(block)
-            elif len(block.text) > self.max_chars:
+            # Of a file that is not in the message, the model is told a line.
+            elif block.file_bytes is None and len(block.text) > self.max_chars:
                 raise LimitExceeded(
                     f"'{(block.name or block.uri)[:80]}' has {len(block.text):,} characters; an "
                     f"attachment takes at most {self.max_chars:,}.",

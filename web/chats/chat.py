@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from web.chats.asked import AskedQuestions
 from web.chats.attachments import shown_attachment
 from web.chats.blobs import BlobStore, InMemoryBlobs
 from web.chats.commands import CommandList
@@ -61,6 +62,8 @@ class Chat:
     """What its message box offers after a slash."""
     blobs: BlobStore = field(default_factory=InMemoryBlobs)
     """Pictures and the like that its tools returned or its person attached."""
+    asked: AskedQuestions = field(default_factory=AskedQuestions)
+    """What its person was asked, whole."""
     files: ChatFiles | None = None
     """Its folder of files, once somebody looked into it; the application makes it."""
 

@@ -208,6 +208,14 @@ class ChatServers:
     def names(self) -> set[str]:
         return {held.connection.spec.name for held in self._all()}
 
+    def key_of(self, name: str) -> str:
+        """The key of a server by its name, once its offers are known. Raises NotFound."""
+        self.refresh()
+        for held in self._all():
+            if held.connection.spec.name == name:
+                return held.key
+        raise NotFound("There is no such MCP server in this chat.")
+
     # Their tools.
 
     async def tools(self) -> list[Tool]:

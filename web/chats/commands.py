@@ -1,4 +1,4 @@
-"""The commands of one chat's message box, from all that has some."""
+"""The commands of a message box, from all that has some."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ SHOWN_COMMANDS = 500
 
 
 class CommandList:
-    """Keeps one part up to the commands of every kind."""
+    """Keeps one part up to the commands of every kind: by its id and the slot that it lies in."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, id: str = "command-list", slot: str = "commands") -> None:
         self._channel = channel
+        self._id = id
+        self._slot = slot
         self._of_kind: dict[str, tuple[Command, ...]] = {}
         self._more: dict[str, int] = {}
 
@@ -37,6 +39,6 @@ class CommandList:
         )
         if shown:
             part = Commands(shown, len(found) - len(shown) + sum(self._more.values()))
-            self._channel.put("command-list", "commands", part)
+            self._channel.put(self._id, self._slot, part)
         else:
-            self._channel.remove("command-list")
+            self._channel.remove(self._id)

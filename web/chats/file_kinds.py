@@ -66,8 +66,9 @@ class FilesFoot:
     """What else there is to say of a chat's files: all of them count, not only those shown.
 
     `bytes` is the size of all, `left_out` counts what lies in the folder and cannot be used. `more`
-    says that there are more than can be listed, `fault` why nothing could be. `gone` are the files
-    deleted last, of `gone_count`.
+    says that there are more than can be listed. `gone` are the files deleted last, of `gone_count`.
+    `waiting` says that nobody has looked yet, `fault` why nobody could; the rest is then as it was
+    when somebody last could.
     """
 
     kind: ClassVar[str] = "files_foot"
@@ -76,6 +77,7 @@ class FilesFoot:
     shown: int
     left_out: int = 0
     more: bool = False
+    waiting: bool = False
     fault: str = ""
     gone: tuple[GoneFile, ...] = ()
     gone_count: int = 0

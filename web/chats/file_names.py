@@ -37,6 +37,11 @@ def legal_name(name: str) -> str:
     return NO_NAME
 
 
+def title_name(title: str) -> str:
+    """A title as a file can be called: all of it, with a dash for each slash. Never fails."""
+    return legal_name(re.sub(r"\s*[/\\]+\s*", "-", title))
+
+
 def free_names(name: str, paths: Iterable[str]) -> Iterator[str]:
     """`name`, `name-2`, ... without those that some disk would take for one of `paths`."""
     taken = {folded(way) for path in paths for way in _ways(path)}

@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from web.chats.chat import Chat
@@ -21,6 +21,7 @@ from web.chats.presence import Presence
 from web.chats.tasks import TaskOwner
 from web.harness.builtin.chat_files import ChatFiles, Survey, on_disk
 from web.harness.builtin.file_limits import FileLimits
+from web.harness.builtin.folder_lock import BUSY
 from web.harness.builtin.versions import FileInfo, Version
 from web.harness.values.errors import HarnessError
 from web.harness.values.messages import JsonObject
@@ -33,6 +34,10 @@ SHOWN_GONE = 20
 LOOK_SECONDS = 3.0
 """Between looks at the folder of a chat that somebody watches: files may be changed by hand."""
 
+OPEN_SECONDS = 0.5
+"""So long a page waits for its list of files before it opens without."""
+
+_BUSY = "Another program holds them. The list is brought up to date when it is done."
 _FRESH_SECONDS = 1.0
 _MARK_SECONDS = 3600.0
 
@@ -112,16 +117,24 @@ class ChatFolders:
             try:
                 await self._look(chat, files, held)
             except HarnessError as error:
-                foot = FilesFoot(0, 0, 0, fault=error.message)
+                fault = _BUSY if error.code == BUSY else error.message
+                foot = replace(_foot(chat), fault=fault, waiting=False)
                 chat.channel.put("files-rest", "files-foot", foot)
             held.looked = time.monotonic()
             await self._mark(chat, files, held)
 
+    async def show(self, chat: Chat) -> None:
+        """The same for a page that opens, which does not wait for files that are busy, or for very
+        many: their list comes by itself, and until then it says so."""
+        looking = self._tasks.create_task(self.look(chat))
+        await asyncio.wait({looking}, timeout=OPEN_SECONDS)
+        if not looking.done() and chat.channel.get("files-rest") is None:
+            chat.channel.put("files-rest", "files-foot", FilesFoot(0, 0, 0, waiting=True))
+
     async def counted(self, chat: Chat) -> FilesFoot:
         """How many files a chat has, and how large they are together."""
         await self.look(chat)
-        part = chat.channel.get("files-rest")
-        return part.data if part and isinstance(part.data, FilesFoot) else FilesFoot(0, 0, 0)
+        return _foot(chat)
 
     async def close(self, chat: Chat, *, remove: bool) -> None:
         """Ends with a chat that is gone for good: its folder is removed, or stays, left behind."""
@@ -207,8 +220,16 @@ class ChatFolders:
     async def _keep_looking(self) -> None:
         while True:
             await asyncio.sleep(self._look_seconds)
-            for chat in [chat for chat in self._held if chat.channel.is_watched]:
-                await self.look(chat)
+            # Side by side: one whose files are busy holds up no other.
+            for chat, held in self._held.items():
+                if chat.channel.is_watched and not held.looking.locked():
+                    self._tasks.create_task(self.look(chat))
+
+
+def _foot(chat: Chat) -> FilesFoot:
+    """What is said of a chat's files now."""
+    part = chat.channel.get("files-rest")
+    return part.data if part and isinstance(part.data, FilesFoot) else FilesFoot(0, 0, 0)
 
 
 async def _versions(files: ChatFiles, info: FileInfo) -> tuple[Version, ...]:

@@ -107,8 +107,9 @@ class Call:
 
     `result` is shown up to a limit; `result_size` is its whole length in characters. `seconds`
     is how long it ran. `decision` is what the person said, None where nobody was asked. `parts` are
-    shown instead of `result` where there are some. `hints` are what the maker of the tool says.
-    While it runs, `inputs` are open questions to the person; `answered` says how others ended.
+    shown instead of `result` where there are some. `files` are paths that it made. `hints` are what
+    the maker of the tool says. While it runs, `inputs` are open questions to the person; `answered`
+    says how others ended.
     """
 
     kind: ClassVar[str] = "call"
@@ -125,6 +126,7 @@ class Call:
     decision: Decision | None = None
     edited: bool = False
     parts: tuple[ShownPart, ...] = ()
+    files: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     progress: Progress | None = None
     inputs: tuple[Input, ...] = ()
@@ -199,6 +201,16 @@ class Head:
     kind: ClassVar[str] = "head"
     title: str
     model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """What can be changed of the open chat; `models` are those that it may have."""
+
+    kind: ClassVar[str] = "settings"
+    title: str
+    model: str
+    models: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +348,7 @@ PartData = (
     | Queued
     | Status
     | Head
+    | ChatSettings
     | Grant
     | Server
     | ServerTools

@@ -18,6 +18,7 @@ _TOOLS: dict[Deed, str] = {
     "written": "write_file",
     "edited": "edit_file",
     "deleted": "delete_file",
+    "found": "a program that a tool ran",
 }
 _DECISIONS = {
     "allow": "allowed by you once",

@@ -127,13 +127,7 @@ class Offers:
         ):
             return
         self._prompts = prompts
-        every = (
-            (key, connection, each)
-            for key, connection in self._servers.items()
-            for each in connection.status.prompts
-        )
-        shown = [_command(*each) for each in islice(every, SHOWN_COMMANDS)]
-        more = sum(map(len, prompts.values())) - len(shown)
+        shown, more = prompt_commands("prompt", self._servers)
         self._chat.commands.put("prompt", shown, more)
 
     def search(self, key: str, words: str) -> FoundResources:
@@ -351,9 +345,21 @@ def _prompt(key: str, connection: Connection, prompt: mcp_types.Prompt) -> Shown
     )
 
 
-def _command(key: str, connection: Connection, prompt: mcp_types.Prompt) -> Command:
+def prompt_commands(kind: str, servers: Mapping[str, Connection]) -> tuple[list[Command], int]:
+    """The prompts of servers, by their keys, as commands of a kind; and how many more there are."""
+    every = (
+        (f"{kind} {key} {ref_of(prompt.name)}", connection, prompt)
+        for key, connection in servers.items()
+        for prompt in connection.status.prompts
+    )
+    shown = [_command(*each) for each in islice(every, SHOWN_COMMANDS)]
+    count = sum(len(connection.status.prompts) for connection in servers.values())
+    return shown, count - len(shown)
+
+
+def _command(id: str, connection: Connection, prompt: mcp_types.Prompt) -> Command:
     return Command(
-        command_id=f"prompt {key} {ref_of(prompt.name)}",
+        command_id=id,
         label=_label(prompt),
         title=tidy(prompt.title, MAX_NAME_CHARS, one_line=True),
         description=tidy(prompt.description, MAX_COMMAND_CHARS, one_line=True),

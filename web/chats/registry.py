@@ -6,18 +6,26 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from web.chats.attachments import AttachmentLimits, PendingAttachment
+from web.chats.attachments import PendingAttachment
 from web.chats.chat import REMEMBERED_REQUESTS, Chat, Turn
+from web.chats.chat_limits import ChatLimits, check_reason, check_request_id
+from web.chats.commands import CommandList
 from web.chats.folders import ChatFolders
-from web.chats.kinds import Row, Undo
+from web.chats.kinds import ChatSettings, Row, Undo
 from web.chats.parts import Channel, Clock
 from web.chats.records import ChatRecord, ChatRecords
 from web.chats.servers import Servers
 from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner
-from web.chats.titles import checked_prompt, checked_title, title_of
+from web.chats.titles import (
+    checked_draft,
+    checked_prompt,
+    checked_title,
+    title_of,
+    title_of_attached,
+)
 from web.chats.transcript import Transcript
 from web.chats.turns import Turns
 from web.harness.sessions.identity import HarnessIdentity
@@ -29,18 +37,6 @@ from web.harness.values.messages import AttachedBlock, JsonObject
 
 SIDE_BAR = "chats"
 """The channel of the side bar; no chat has this id."""
-
-MAX_REASON_CHARS = 10_000
-MAX_REQUEST_ID_CHARS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class ChatLimits:
-    max_chats: int
-    max_draft_chars: int
-    max_title_chars: int
-    undo_seconds: float
-    attachments: AttachmentLimits = field(default_factory=AttachmentLimits)
 
 
 class Chats:
@@ -76,7 +72,7 @@ class Chats:
         self._turns = turns
         self._sessions = sessions
         self._records = records
-        self._limits = limits
+        self.limits = limits
         self._now = now
         self._new_id = new_id
         self._chats: dict[tuple[HarnessIdentity, str], Chat] = {}
@@ -97,14 +93,14 @@ class Chats:
         made = self._made.get((identity, request_id)) if request_id else None
         if made is not None and not made.is_deleted:
             return made
-        if len(self._chats) >= self._limits.max_chats:
+        if len(self._chats) >= self.limits.max_chats:
             raise LimitExceeded(
                 f"This server holds {len(self._chats):,} chats, its limit.",
                 hint="Delete some that are no longer needed.",
             )
         model = self._offered(model or self.models[0])
-        title = checked_title(title, self._limits.max_title_chars)
-        prompt = checked_prompt(system_prompt, self._limits.max_draft_chars)
+        title = checked_title(title, self.limits.max_title_chars)
+        prompt = checked_prompt(system_prompt, self.limits.max_draft_chars)
         now = self._now()
         record = ChatRecord(self._new_id(), model, now, now, title, prompt)
         channel = Channel(record.id, self.clock)
@@ -142,7 +138,11 @@ class Chats:
 
     def side_bar(self, identity: HarnessIdentity) -> Channel:
         if identity not in self._side_bars:
-            self._side_bars[identity] = Channel(SIDE_BAR, self.clock)
+            side_bar = self._side_bars[identity] = Channel(SIDE_BAR, self.clock)
+            # What a chat that is not begun yet has to offer lies there too.
+            commands = CommandList(side_bar, "new-command-list", "new-commands")
+            self.skills.offer(identity, side_bar, commands)
+            self.servers.offer(side_bar, commands)
         return self._side_bars[identity]
 
     def channel(self, identity: HarnessIdentity, name: str) -> Channel | None:
@@ -175,17 +175,12 @@ class Chats:
         """
         # A message that is refused changes nothing, the model neither.
         model = self._offered(model or chat.record.model)
-        if len(request_id) > MAX_REQUEST_ID_CHARS:
-            raise LimitExceeded(
-                f"A request id has at most {MAX_REQUEST_ID_CHARS} characters.",
-                hint="Use a shorter one.",
-                code="too_long",
-            )
+        check_request_id(request_id)
         called = await self.skills.called(chat, text)
         pending = tuple(each.block for each in chat.record.attachments)
         blocks = pending if attached else tuple(attachments)
         blocks += tuple(each for each in called if each not in blocks)
-        self._limits.attachments.check(blocks)
+        self.limits.attachments.check(blocks)
         turn = Turn(self._new_id(), text, model, request_id or self._new_id(), blocks)
         stands = self._turns.send(chat, turn, queue=queue)
         if stands is turn:
@@ -202,11 +197,11 @@ class Chats:
     def check_attachments(self, chat: Chat | None, blocks: Sequence[AttachedBlock]) -> None:
         """Raises what `attach` would raise; without a chat, for a new one."""
         pending = chat.record.attachments if chat is not None else ()
-        self._limits.attachments.check([*(each.block for each in pending), *blocks])
+        self.limits.attachments.check([*(each.block for each in pending), *blocks])
 
     @property
-    def attachment_limits(self) -> AttachmentLimits:
-        return self._limits.attachments
+    def max_message_chars(self) -> int:
+        return self._turns.max_message_chars
 
     async def detach(self, chat: Chat, attachment_id: str) -> None:
         """Takes an attachment off the next message; one that is not there is fine."""
@@ -225,9 +220,9 @@ class Chats:
         """Answers that are being written, of all chats."""
         return self._turns.running
 
-    def check(self, text: str) -> None:
-        """Raises what `send` would raise for this text alone."""
-        self._turns.check(text)
+    def check(self, text: str, *, attached: bool = False) -> None:
+        """Raises what `send` would raise for this text, with something attached or without."""
+        self._turns.check(text, attached=attached)
 
     async def retry(self, chat: Chat, run_id: str) -> Turn:
         """Sends the last message, whose run failed or was stopped, once more."""
@@ -262,12 +257,7 @@ class Chats:
         reason: str = "",
     ) -> None:
         """Answers a question of the run under way. Raises DecisionRefused."""
-        if len(reason) > MAX_REASON_CHARS:
-            raise LimitExceeded(
-                f"The reason has {len(reason):,} characters; at most {MAX_REASON_CHARS:,} fit.",
-                hint="Shorten it. The question is still open.",
-                code="too_long",
-            )
+        check_reason(reason)
         active = chat.turn.run_id if chat.turn is not None else None
         if chat.agent is None or (run_id is not None and run_id != active):
             raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
@@ -302,7 +292,7 @@ class Chats:
         """Renames a chat or has its next turn answered by another model."""
         record = chat.record
         if title is not None:
-            record = replace(record, title=checked_title(title, self._limits.max_title_chars))
+            record = replace(record, title=checked_title(title, self.limits.max_title_chars))
         if model is not None:
             record = replace(record, model=self._offered(model))
         await self._write(chat, record)
@@ -324,9 +314,13 @@ class Chats:
         chat.channel.touch()
 
     async def keep_draft(self, chat: Chat, text: str) -> None:
-        """Remembers what is typed and not sent, up to the limit of a message."""
-        draft = text[: self._limits.max_draft_chars]
-        await self._write(chat, replace(chat.record, draft=draft))
+        """Remembers what is typed and not sent. Raises LimitExceeded; then the last one stays."""
+        self.check_draft(text)
+        await self._write(chat, replace(chat.record, draft=text))
+
+    def check_draft(self, text: str) -> None:
+        """Raises what `keep_draft` would raise."""
+        checked_draft(text, self.limits.max_draft_chars)
 
     async def delete(self, chat: Chat, *, with_files: bool = False) -> None:
         """Deletes a chat: what it does is stopped. For some seconds it can be brought back, with
@@ -334,7 +328,7 @@ class Chats:
         go `with_files` once it cannot be brought back any more."""
         if chat.is_deleted:
             return
-        until = self._now() + self._limits.undo_seconds
+        until = self._now() + self.limits.undo_seconds
         record = replace(chat.record, deleted_at=self._now(), files_go=with_files)
         await self._write(chat, record)
         side_bar = self.side_bar(chat.identity)
@@ -368,6 +362,8 @@ class Chats:
         if chat.is_deleted:
             return
         chat.show_head()
+        settings = ChatSettings(chat.title, chat.record.model, self.models)
+        chat.channel.put("chat-settings", "settings", settings)
         row = Row(chat.id, chat.title, chat.state, chat.record.order)
         self.side_bar(chat.identity).put(f"r-{chat.id}", "chats", row, rank=-chat.record.order)
 
@@ -376,7 +372,8 @@ class Chats:
         if attached:
             record = replace(record, attachments=())
         if not record.title:
-            record = replace(record, title=title_of(turn.text))
+            title = title_of(turn.text) or title_of_attached(turn.attachments)
+            record = replace(record, title=title)
         await self._write(chat, record)
         chat.show_attachments()
 
@@ -386,7 +383,7 @@ class Chats:
         await self._records.put(chat.identity, record)
 
     async def _purge_later(self, chat: Chat) -> None:
-        await asyncio.sleep(self._limits.undo_seconds)
+        await asyncio.sleep(self.limits.undo_seconds)
         self._purges.pop(chat.id, None)
         self.side_bar(chat.identity).remove(f"z-{chat.id}")
         await self._turns.close(chat)

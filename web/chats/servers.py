@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from operator import is_not
 from pathlib import Path
 
 from web.chats.chat import Chat
 from web.chats.chat_servers import ChatServers
+from web.chats.commands import CommandList
+from web.chats.offers import prompt_commands, ref_of
+from web.chats.parts import Channel
 from web.chats.sampling import ChatSampler
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Connected
@@ -18,7 +22,7 @@ from web.harness.mcp.spec import ServerSpec
 from web.harness.mcp.tokens import TokenStore
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.values.config import ModelName
-from web.harness.values.errors import ConfigurationError
+from web.harness.values.errors import ConfigurationError, NotFound
 from web.harness.values.model import Provider
 
 
@@ -59,6 +63,7 @@ class Servers:
         self._ways: Ways = {}
         self._host = self._connections()
         self._of_chats: dict[Chat, ChatServers] = {}
+        self._side_bars: list[Channel] = []
 
     def start(self) -> None:
         """Begins to connect the servers of the configuration; nobody waits for them."""
@@ -78,6 +83,28 @@ class Servers:
         )
         self._of_chats[chat] = servers
         chat.channel.refreshers.append(servers.refresh)
+
+    def offer(self, side_bar: Channel, commands: CommandList) -> None:
+        """Has the message box of a chat that is not begun yet offer the prompts of the servers that
+        every chat has, as commands `host-prompt`."""
+        shown: list[object] = []
+
+        def refresh() -> None:
+            hosts = {ref_of(each.spec.name): each for each in self._host}
+            found = [each.status.prompts for each in hosts.values()]
+            if len(found) != len(shown) or any(map(is_not, found, shown)):
+                shown[:] = found
+                commands.put("prompt", *prompt_commands("host-prompt", hosts))
+
+        side_bar.refreshers.append(refresh)
+        self._side_bars.append(side_bar)
+
+    def host_name(self, ref: str) -> str:
+        """The server that every chat has, by what stands for its name. Raises NotFound."""
+        for connection in self._host:
+            if ref_of(connection.spec.name) == ref:
+                return connection.spec.name
+        raise NotFound("There is no such command any more.")
 
     def of(self, chat: Chat) -> ChatServers:
         return self._of_chats[chat]
@@ -143,3 +170,5 @@ class Servers:
     def _notice(self, connection: Connection) -> None:
         for servers in self._of_chats.values():
             servers.notice(connection)
+        for side_bar in self._side_bars:
+            side_bar.touch()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from web.chats.skill_kinds import DeletedSkill, DeletedSkills, ShownSkill
 from web.harness.skills.library import Skills
-from web.harness.skills.skill import Skill, SkillOrigin
+from web.harness.skills.skill import Skill, SkillOrigin, SkillText
+from web.harness.skills.uploads import UploadedFile
+from web.harness.skills.writing import Installed
 from web.harness.tools.threads import run_in_thread
 from web.harness.values.errors import HarnessError, NotFound
 
@@ -62,9 +64,24 @@ class SkillShelf:
                 return skill
         raise NotFound("There is no such skill any more.", hint="It was renamed or deleted.")
 
+    def find_deleted(self, ref: str) -> DeletedSkill:
+        """One that can be brought back, by what named it. Raises NotFound."""
+        last = [self.deleted.last] if self.deleted.last else []
+        for each in (*last, *self.deleted.skills):
+            if ref_of(each) == ref:
+                return each
+        raise NotFound("This skill cannot be brought back any more.")
+
     def named(self, name: str) -> Skill | None:
         """The whole skill of this name."""
         return next((each for each in self.listed if each.name == name and not each.fault), None)
+
+    async def read(self, skill: Skill) -> tuple[SkillText | None, str]:
+        """The text of a skill, or why there is none: a broken one may be no text at all."""
+        try:
+            return await self.do(lambda: self.skills.read(skill.name, skill.origin)), ""
+        except HarnessError as error:
+            return None, error.message
 
     def usable(self, off: Collection[str]) -> tuple[Skill, ...]:
         """The whole ones, less those that are switched off."""
@@ -86,6 +103,36 @@ class SkillShelf:
             for each in self.listed
         )
 
+    # What changes them. Pages follow the next `ChatSkills.look`.
+
+    async def install(self, files: Sequence[UploadedFile], *, replace: bool) -> Installed:
+        """Makes a skill of this person's own from one `.md`, the files of a folder, or a zip."""
+        made = await self.do(lambda: self.skills.install(files, replace=replace))
+        self.just_deleted = None
+        return made
+
+    async def edit(self, skill: Skill, text: str, seen: str) -> None:
+        """Gives a skill a new text; of one that this person may not write a copy is made. `seen` is
+        the hash of the text that was edited."""
+        await self.do(lambda: self._edit(skill, text, seen))
+        self.just_deleted = None
+
+    async def delete(self, skill: Skill) -> None:
+        """Takes a skill away; an undo is offered until something else is changed."""
+        await self.do(lambda: self.skills.delete(skill.name, skill.origin))
+        self.just_deleted = DeletedSkill(skill.name, skill.origin)
+
+    async def restore(self, deleted: DeletedSkill) -> None:
+        """Undoes a deletion, or a replacement: then the two change places."""
+        await self.do(lambda: self.skills.restore(deleted.name, deleted.origin))
+        self.just_deleted = None
+
+    def _edit(self, skill: Skill, text: str, seen: str) -> None:
+        if skill.writable:
+            self.skills.edit(skill.name, text, seen=seen, origin=skill.origin)
+        else:
+            self.skills.adopt(skill.name, text)
+
     def _look(self) -> tuple[tuple[Skill, ...], tuple[DeletedSkill, ...]]:
         deleted = tuple(
             DeletedSkill(name, origin) for origin in ORIGINS for name in self.skills.deleted(origin)
@@ -93,7 +140,7 @@ class SkillShelf:
         return self.skills.list(), deleted
 
 
-def ref_of(skill: Skill) -> str:
+def ref_of(skill: Skill | DeletedSkill) -> str:
     """What stands for a skill in addresses: a broken one may share its name with a whole one."""
     whole = f"{skill.origin}/{skill.name}".encode(errors="surrogatepass")
     return hashlib.sha256(whole).hexdigest()[:16]

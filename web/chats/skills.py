@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from web.chats.chat import Chat
+from web.chats.commands import CommandList
 from web.chats.offer_kinds import Command
+from web.chats.parts import Channel
 from web.chats.skill_shelf import SkillShelf, ref_of
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Connected
+from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.skill_tools import SkillUse, skill_instructions, skill_tools
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.skills.library import SkillLibrary
@@ -46,7 +50,8 @@ class ChatSkills:
     """What the chats of all identities have of one library.
 
     `folder` is where a chat keeps its files, and its scripts run; they get PATH, HOME and LANG of
-    `environ`. A page that is open is brought up to the disk every `look_seconds`.
+    `environ`, and what they change is kept by the chat's `files`. A page that is open is brought up
+    to the disk every `look_seconds`.
     """
 
     def __init__(
@@ -56,15 +61,18 @@ class ChatSkills:
         *,
         folder: Callable[[Chat], Path],
         environ: Mapping[str, str],
+        files: Callable[[Chat], ChatFiles] | None = None,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._library = library
         self._tasks = tasks
         self._folder = folder
         self._environ = environ
+        self._files = files
         self._look_seconds = look_seconds
         self._shelves: dict[HarnessIdentity, SkillShelf] = {}
         self._chats: dict[Chat, _Held] = {}
+        self._side_bars: dict[HarnessIdentity, Channel] = {}
 
     def start(self) -> None:
         """Begins to look at the disk for those who watch; `tasks` ends it."""
@@ -75,12 +83,26 @@ class ChatSkills:
         use = SkillUse(
             self._folder(chat),
             self._environ,
+            files=None if self._files is None else partial(self._files, chat),
             off=lambda: chat.record.skills_off,
             # Whoever sits at this machine may run programs on it; others may not bring any along.
             runs=_ALL if chat.identity == LOCAL_IDENTITY else _SERVED,
         )
         self._chats[chat] = _Held(skill_tools(self.shelf(chat.identity).skills, use))
         chat.channel.refreshers.append(lambda: self._refresh(chat))
+
+    def offer(self, identity: HarnessIdentity, side_bar: Channel, commands: CommandList) -> None:
+        """Has the message box of a chat that is not begun yet offer the skills of a person."""
+        shelf, shown = self.shelf(identity), -1
+
+        def refresh() -> None:
+            nonlocal shown
+            if shown != shelf.version:
+                shown = shelf.version
+                commands.put("skill", _commands(shelf, ()))
+
+        side_bar.refreshers.append(refresh)
+        self._side_bars[identity] = side_bar
 
     def shelf(self, identity: HarnessIdentity) -> SkillShelf:
         """The skills of one person."""
@@ -94,9 +116,8 @@ class ChatSkills:
         """The same after a look at the disk; pages that show something else follow."""
         shelf = self.shelf(identity)
         if await shelf.look():
-            for chat in self._chats:
-                if chat.identity == identity:
-                    chat.channel.touch()
+            for channel in self._channels(identity):
+                channel.touch()
         return shelf
 
     def tools(self, chat: Chat) -> list[Tool]:
@@ -144,20 +165,28 @@ class ChatSkills:
             channel.put("sk-deleted", "deleted-skills", shelf.deleted)
         else:
             channel.remove("sk-deleted")
-        chat.commands.put(
-            "skill",
-            [
-                Command(f"skill {ref_of(skill)}", f"/{skill.name}", "", skill.description, SOURCE)
-                for skill in shelf.usable(off)
-            ],
-        )
+        chat.commands.put("skill", _commands(shelf, off))
 
     async def _keep_looking(self) -> None:
         while True:
             await asyncio.sleep(self._look_seconds)
-            watching = {chat.identity for chat in self._chats if chat.channel.is_watched}
-            for identity in watching:
-                await self.look(identity)
+            for identity in {*self._side_bars, *(chat.identity for chat in self._chats)}:
+                if any(channel.is_watched for channel in self._channels(identity)):
+                    await self.look(identity)
+
+    def _channels(self, identity: HarnessIdentity) -> list[Channel]:
+        """What shows the skills of a person."""
+        side_bar = self._side_bars.get(identity)
+        found = [] if side_bar is None else [side_bar]
+        return found + [chat.channel for chat in self._chats if chat.identity == identity]
+
+
+def _commands(shelf: SkillShelf, off: Collection[str]) -> list[Command]:
+    """The skills that can be called by name."""
+    return [
+        Command(f"skill {ref_of(skill)}", f"/{skill.name}", "", skill.description, SOURCE)
+        for skill in shelf.usable(off)
+    ]
 
 
 def block_of(text: SkillText) -> ResourceBlock:

@@ -331,6 +331,7 @@ class Transcript:
                 seconds=body.seconds,
                 decision=body.decision or known.decision,
                 parts=tuple(ShownPart(part, web_host(part.uri)) for part in body.parts),
+                files=body.files,
             )
         )
         self._say_work(turn, "Working")

@@ -97,6 +97,10 @@ class Turns:
         """How many turns are under way."""
         return len(self._running)
 
+    @property
+    def max_message_chars(self) -> int:
+        return self._limits.max_message_chars
+
     def chat_of(self, run_id: str) -> Chat:
         """The chat that a run belongs to. Raises NotFound."""
         chat = self._chats.get(run_id)
@@ -104,15 +108,17 @@ class Turns:
             raise NotFound("There is no such run.", hint="It may have been deleted with its chat.")
         return chat
 
-    def check(self, text: str) -> None:
-        """Raises LimitExceeded, or HarnessError for an empty message."""
+    def check(self, text: str, *, attached: bool = False) -> None:
+        """Raises LimitExceeded, or HarnessError for a message without a word or an attachment."""
         most = self._limits.max_message_chars
-        if not text.strip():
-            raise HarnessError("The message is empty.", hint="Write something.", code="empty")
+        if not text.strip() and not attached:
+            raise HarnessError(
+                "The message is empty.", hint="Write something, or attach a file.", code="empty"
+            )
         if len(text) > most:
             raise LimitExceeded(
                 f"The message has {len(text):,} characters; at most {most:,} are taken.",
-                hint="Shorten it. Nothing of it was sent.",
+                hint="Shorten it, or put it into a file and attach that. Nothing was sent.",
                 code="too_long",
             )
 
@@ -132,7 +138,7 @@ class Turns:
                     code="request_id_reused",
                 )
             return known
-        self.check(turn.text)
+        self.check(turn.text, attached=bool(turn.attachments))
         if chat.turn is None:
             self._start(chat, turn)
         elif not queue:
@@ -271,6 +277,7 @@ class Turns:
                     emit=emit,
                     attachments=turn.attachments,
                     prepare=self._connecting(chat, tools),
+                    keep_question=chat.asked.keep,
                 )
                 services.replayable = result.status not in _UNFINISHED
             finally:

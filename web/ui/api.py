@@ -16,6 +16,7 @@ from web.chats.inputs import open_inputs
 from web.chats.kinds import Call as CallPart
 from web.harness.sessions.event_log import EventLog
 from web.harness.values.events import RunResult, event_data
+from web.ui.api_approvals import APPROVAL_OPERATIONS
 from web.ui.api_attachments import NewMessage, taken_in
 from web.ui.api_files import FATE, FILE_OPERATIONS, delete_with
 from web.ui.api_servers import SERVER_OPERATIONS
@@ -36,6 +37,7 @@ from web.ui.api_shapes import (
     RunState,
     RunStatus,
 )
+from web.ui.api_skills import SKILL_OPERATIONS
 from web.ui.event_stream import EventStream
 from web.ui.openapi import describe
 from web.ui.operations import Call, Operation, Query, operation_routes
@@ -288,8 +290,10 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         RunStatus,
         refusals=("not_found", "decision_refused", "invalid_arguments"),
     ),
+    *APPROVAL_OPERATIONS,
     *SERVER_OPERATIONS,
     *FILE_OPERATIONS,
+    *SKILL_OPERATIONS,
     Operation("GET", "/api/health", "Is the server well", health, Nothing, Health),
 )
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 from pydantic import Field
 
+from web.chats.attachments import AttachmentLimits
 from web.chats.chat import Chat
 from web.chats.uploads import GivenFile, judged, kept
 from web.harness.values.errors import HarnessError
@@ -20,10 +21,15 @@ from web.ui.services import UiServices
 MESSAGES = re.compile(r"/api/chats/[^/]+/messages")
 """The address that takes messages."""
 
-MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""Of a message with what is attached to it: 24 MB of data make so much base64."""
-
 _CHUNK_BYTES = 256 * 1024
+_ESCAPED_BYTES = 6
+"""Of a character in JSON, at most, but for the rare ones."""
+
+
+def most_message_bytes(limits: AttachmentLimits) -> int:
+    """How large a request with a message may be: all that it may carry, as JSON and base64."""
+    texts = limits.max_count * limits.max_chars * _ESCAPED_BYTES
+    return 4 * limits.max_pictures_bytes // 3 + texts + 2 * 1024 * 1024
 
 
 class NewAttachment(Asked):
@@ -38,7 +44,7 @@ class NewAttachment(Asked):
 
 
 class NewMessage(Asked):
-    text: str
+    text: str = Field("", description="May be empty where something is attached.")
     request_id: RequestId | None = Field(None, description="The same id again: the same run.")
     queue: bool = Field(False, description="Wait for the run under way; else it is refused.")
     model: str | None = Field(None, description="The model of the chat from this message on.")
@@ -55,8 +61,8 @@ async def taken_in(
     """
     if not asked.attachments or asked.request_id in chat.requests:
         return ()
-    services.chats.check(asked.text)
-    limits, files = services.chats.attachment_limits, services.files(chat)
+    services.chats.check(asked.text, attached=True)
+    limits, files = services.chats.limits.attachments, services.files(chat)
     found = []
     for each in asked.attachments:
         data = await asyncio.to_thread(_data, each)

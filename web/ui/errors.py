@@ -53,11 +53,12 @@ STATUS: Mapping[str, int] = {
     "internal_error": 500,
     "provider_error": 502,
     "provider_pictures_refused": 502,
+    "files_busy": 503,
     "too_many_streams": 503,
 }
 """The HTTP status of every error code that can be an answer."""
 
-_RETRY_AFTER_SECONDS = {"too_many_streams": "5"}
+_RETRY_AFTER_SECONDS = {"files_busy": "5", "too_many_streams": "5"}
 
 _HTTP_ERRORS: Mapping[int, tuple[str, str, str]] = {
     400: ("bad_request", "The request cannot be read.", "Check how it is written."),

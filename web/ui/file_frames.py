@@ -2,25 +2,23 @@
 
 The frame is sandboxed twice, by its element and by its answer: an origin of its own, no script, no
 form, no way out. Nothing is fetched: the policy of the answer forbids it. What no policy governs,
-that browsers connect ahead to a host that a `<link>` or an inner frame names, is taken out of the
-page. A link that a person clicks leads nowhere either, by the policy of the page around the frame.
+that a browser connects ahead to a host that a page names, and on a click before it is told that it
+may not, is taken out of the page: see `framed_html.py`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import re
 from base64 import b64encode
 
+from markupsafe import escape
 from starlette.responses import HTMLResponse, Response
 
 from web.harness.builtin.chat_files import OpenFile
+from web.harness.tools.threads import run_in_thread
 from web.harness.values.errors import LimitExceeded
 from web.ui.file_bytes import SANDBOX
-
-MAX_FRAME_BYTES = 10 * 1024 * 1024
-
-_AHEAD = re.compile(rb"<(link|i?frame|fencedframe|portal|object|embed)", re.IGNORECASE)
+from web.ui.layouts import MAX_FRAME_BYTES
+from web.ui.workshop import NotLaidOut, Workshop
 
 # An image is drawn by itself: no script of it runs, and it fetches nothing, not even ahead.
 _DRAWING = (
@@ -31,28 +29,37 @@ _DRAWING = (
 )
 
 
-async def frame_response(file: OpenFile) -> Response:
+_WORDS = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Page</title>'
+    "<style>body{{font:1rem/1.6 system-ui,sans-serif;margin:1.5rem}}</style><p>{}"
+)
+
+
+async def frame_response(file: OpenFile, workshop: Workshop) -> Response:
     """The document for the frame. Raises LimitExceeded for one that is too large."""
     if file.size > MAX_FRAME_BYTES:
         raise LimitExceeded("This file is too large to be shown here.", hint="Download it.")
-    data = await file.read(0, MAX_FRAME_BYTES)
-    html = await asyncio.to_thread(_document, data, file.media_type)
     headers = {
         "content-security-policy": SANDBOX,
         "x-dns-prefetch-control": "off",
         "referrer-policy": "no-referrer",
         "cache-control": "private, no-store",
     }
+    html = await (_drawing(file) if file.media_type == "image/svg+xml" else _page(file, workshop))
     return HTMLResponse(html, headers=headers)
 
 
-def _document(data: bytes, media_type: str) -> bytes:
-    if media_type == "image/svg+xml":
-        return _DRAWING.format(b64encode(data).decode()).encode()
-    # Nothing of these would be loaded, so none is missed; their names stand in nothing else.
-    return _AHEAD.sub(_harmless, data)
+async def _drawing(file: OpenFile) -> str:
+    data = await file.read(0, MAX_FRAME_BYTES)
+    return await run_in_thread(lambda: _DRAWING.format(b64encode(data).decode()))
 
 
-def _harmless(match: re.Match[bytes]) -> bytes:
-    """Another name: for a link one that may stand where links do, so that the head goes on."""
-    return b"<meta" if match[1].lower() == b"link" else b"<x-" + match[1]
+async def _page(file: OpenFile, workshop: Workshop) -> str:
+    """Always in a process: also few bytes may nest so that they take long."""
+    try:
+        laid = await workshop.lay_out("page", file)
+    except NotLaidOut as fault:
+        return _WORDS.format(escape(f"{fault.words} It can be read as it is written."))
+    if not laid.done:
+        return _WORDS.format("This page changes each time it is read, so it is not shown.")
+    return laid.text

@@ -11,26 +11,25 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
-from web.chats.file_names import legal_name
 from web.chats.made import made, shown_file, shown_versions
 from web.harness.builtin.chat_files import ChatFiles, OpenFile
-from web.harness.builtin.record import RECORD_NAMES, write_record
 from web.harness.builtin.versions import Origin, Version
-from web.harness.sessions.event_log import EventLog
+from web.harness.tools.threads import run_in_thread
 from web.harness.values.errors import NotFound
-from web.harness.values.events import Event
-from web.ui.file_bytes import FRAMED, disposition, file_response
+from web.ui.chat_zips import chat_zip
+from web.ui.file_bytes import FRAMED, file_response
 from web.ui.file_frames import frame_response
-from web.ui.forms import Fields, leave, of_a_chat, stay
+from web.ui.form_data import Fields
+from web.ui.forms import leave, of_a_chat, stay
 from web.ui.middleware import CONTENT_SECURITY_POLICY
 from web.ui.pages import theme_of
-from web.ui.previews import preview
+from web.ui.previews import Previews
 from web.ui.services import UiServices
-from web.ui.zips import ZipEntry, zipped
+from web.ui.workshop import Workshop
 
 LISTED_FILES = 1_000
 
@@ -79,6 +78,8 @@ class _Asked:
 class _FilePages:
     def __init__(self, services: UiServices) -> None:
         self._services = services
+        self._workshop = Workshop()
+        self._previews = Previews(self._workshop)
 
     async def listed(self, request: Request) -> Response:
         """All files, or those in whose path some words stand."""
@@ -91,7 +92,7 @@ class _FilePages:
             for info in survey.files
             if all(word in info.path.casefold() for word in wanted)
         ]
-        return self._html(
+        return await self._html(
             request,
             "files",
             title="Files",
@@ -107,18 +108,18 @@ class _FilePages:
         versions = await asked.files.versions(asked.path)
         current = versions[-1] if versions else None
         if current is not None and current.gone and not asked.version:
-            return self._page(request, asked, versions, None)
+            return await self._page(request, asked, versions, None)
         async with asked.open() as file:
             page = request.query_params.get("page", "")
             source = request.query_params.get("as") == "source"
-            shown = await preview(
+            shown = await self._previews.of(
                 file,
                 asked.path,
                 source=source,
                 page=int(page) if page.isdecimal() and len(page) < 10 else 1,
                 files=address(asked.chat.id, asked.path.rpartition("/")[0]).rstrip("/") + "/",
             )
-            return self._page(request, asked, versions, file, preview=shown, source=source)
+            return await self._page(request, asked, versions, file, preview=shown, source=source)
 
     async def raw(self, request: Request) -> Response:
         """The bytes, to be saved; with `show` for an image or a player of a page."""
@@ -132,37 +133,16 @@ class _FilePages:
         async with asked.open() as file:
             if file.media_type not in FRAMED:
                 raise NotFound("This file is not shown in a frame.")
-            return await frame_response(file)
+            return await frame_response(file, self._workshop)
 
     async def zip(self, request: Request) -> Response:
-        """All files; with `record` the transcript and the events besides, written just now."""
-        chat = self._chat(request)
-        files = self._services.files(chat)
-        entries = [
-            ZipEntry(info.path, lambda path=info.path: files.open(path))  # type: ignore[misc]
-            for info in await files.list()
-        ]
-        name = "files"
-        if request.query_params.get("record") == "1":
-            runs = [(run, await _events(self._services.events, run)) for run in chat.runs]
-            await write_record(files, chat.title, chat.messages, runs)
-            name = "chat"
-            entries += [
-                ZipEntry(
-                    f".harness/record/{each}",
-                    lambda each=each: files.open_record(each),  # type: ignore[misc]
-                )
-                for each in RECORD_NAMES
-            ]
-        elif not entries:
-            raise NotFound("This chat has no files.", hint="There is nothing to download yet.")
-        title = legal_name(chat.title)
-        headers = {
-            "content-disposition": disposition(f"{title} ({name}).zip"),
-            "cache-control": "private, no-store",
-        }
-        content = zipped(entries if request.method == "GET" else ())
-        return StreamingResponse(content, headers=headers, media_type="application/zip")
+        """All files; with `record` the whole chat."""
+        return await chat_zip(
+            self._services,
+            self._chat(request),
+            whole=request.query_params.get("record") == "1",
+            head=request.method == "HEAD",
+        )
 
     async def restore(self, chat: Chat, fields: Fields, request: Request) -> Response:
         """Brings a version back, also of a file that was deleted."""
@@ -176,7 +156,7 @@ class _FilePages:
             return leave(request, address(chat.id, path))
         return stay(request, chat)
 
-    def _page(
+    async def _page(
         self,
         request: Request,
         asked: _Asked,
@@ -193,7 +173,7 @@ class _FilePages:
         query = f"?version={asked.version}" if asked.version else ""
         path = f"{quote(asked.path, safe='/')}{query}"
         raw = f"/chats/{chat.id}/raw/{path}"
-        return self._html(
+        return await self._html(
             request,
             "file",
             title=asked.path,
@@ -211,12 +191,15 @@ class _FilePages:
             **{"preview": None, "source": False, **shown},
         )
 
-    def _html(self, request: Request, name: str, **context: Any) -> Response:
+    async def _html(self, request: Request, name: str, **context: Any) -> Response:
         template = self._services.templates.get_template(f"pages/{name}.html")
-        html = template.render(theme=theme_of(request), **context)
-        return HTMLResponse(
-            html.encode(errors="replace"), headers={"content-security-policy": _POLICY}
-        )
+
+        def html() -> bytes:
+            return template.render(theme=theme_of(request), **context).encode(errors="replace")
+
+        # A page of a table may have some ten thousand cells.
+        content = await run_in_thread(html)
+        return HTMLResponse(content, headers={"content-security-policy": _POLICY})
 
     def _chat(self, request: Request) -> Chat:
         identity = self._services.identify(request)
@@ -234,16 +217,6 @@ class _FilePages:
 def address(chat_id: str, path: str) -> str:
     """Where a file is shown."""
     return f"/chats/{chat_id}/files/{quote(path, safe='/')}"
-
-
-async def _events(log: EventLog, run_id: str) -> list[Event]:
-    """All events of a run that are still kept."""
-    events: list[Event] = []
-    while True:
-        page = await log.read(run_id, events[-1].number if events else 0)
-        if not page.events:
-            return events
-        events += page.events
 
 
 def _named(chat: Chat) -> dict[str, str]:

@@ -7,12 +7,11 @@ An error is raised; how it is shown is decided in one place for all routes.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import re
+from collections.abc import Awaitable, Callable
 from typing import Any, get_args
 
 from markupsafe import Markup
-from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -24,17 +23,13 @@ from web.harness.values.errors import HarnessError
 from web.harness.values.events import Decision, InputAction
 from web.harness.values.messages import JsonObject
 from web.harness.values.model import parse_arguments
-from web.harness.values.text import sayable
+from web.ui.form_data import Fields, fields_of, read_form
 from web.ui.inputs import field_names, refused_input
 from web.ui.services import UiServices
 
-MAX_FORM_FIELDS = 2_000
-"""A field of many choices comes once for each that is chosen."""
+MESSAGES = re.compile(r"/chats(?:/[^/]+/(?:messages|draft))?")
+"""The addresses that take what is typed into the message box."""
 
-MAX_FIELD_BYTES = 2 * 1024 * 1024
-"""Of one field of text."""
-
-Fields = dict[str, str]
 Handler = Callable[[Chat, Fields, Request], Awaitable[Response]]
 
 
@@ -175,30 +170,6 @@ async def read_fields(request: Request) -> Fields:
     """The text fields of a form; files are not taken here."""
     async with read_form(request, max_files=0) as form:
         return fields_of(request, form)
-
-
-@asynccontextmanager
-async def read_form(request: Request, *, max_files: int) -> AsyncIterator[FormData]:
-    """A form with its files, which are on the disk where they are large, and gone at the end."""
-    _, _, charset = request.headers.get("content-type", "").lower().partition("charset=")
-    if charset and charset.strip(' "').partition(";")[0] not in ("utf-8", "utf8"):
-        raise HarnessError("Only forms in UTF-8 are taken.", code="unsupported_media_type")
-    async with request.form(
-        max_files=max_files, max_fields=MAX_FORM_FIELDS, max_part_size=MAX_FIELD_BYTES
-    ) as form:
-        yield form
-
-
-def fields_of(request: Request, form: FormData) -> Fields:
-    """The text fields of a form that was read, also kept for an error page to show again."""
-    every: dict[str, list[str]] = {}
-    for name, value in form.multi_items():
-        if isinstance(value, str):
-            # Browsers send line ends as CR LF.
-            every.setdefault(name, []).append(sayable(value.replace("\r\n", "\n")))
-    request.state.every = every
-    request.state.fields = {name: values[-1] for name, values in every.items()}
-    return dict(request.state.fields)
 
 
 def _refuse_files(fields: Fields) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-MAX_BYTES = 5 * 1024 * 1024
 MAX_NODES = 4_000
 MAX_STRING_CHARS = 2_000
 MAX_DEPTH = 40

@@ -76,6 +76,10 @@ def _operation(operation: Operation[Any], schemas: dict[str, Any]) -> dict[str, 
             "required": any(field.is_required() for field in operation.body.model_fields.values()),
             "content": {"application/json": {"schema": schema}},
         }
+    if operation.form is not None:
+        schema = {"type": "object", "properties": operation.form}
+        content = {"multipart/form-data": {"schema": schema}}
+        described["requestBody"] = {"required": True, "content": content}
     return described
 
 

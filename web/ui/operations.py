@@ -71,6 +71,9 @@ class Operation(Generic[B]):
     refusals: Sequence[str] = ()
     query: Sequence[Query] = ()
     media_type: str = "application/json"
+    form: Mapping[str, Any] | None = None
+    """The parts of a form with files, each with its JSON schema, where it is sent one. Then `body`
+    is `Nothing`, and `handle` reads the request."""
 
     @property
     def described_path(self) -> str:
@@ -79,7 +82,7 @@ class Operation(Generic[B]):
 
     @property
     def sends_body(self) -> bool:
-        return self.method in ("POST", "PATCH", "PUT")
+        return self.method in ("POST", "PATCH", "PUT") and self.form is None
 
 
 def operation_routes(operations: Sequence[Operation[Any]], services: UiServices) -> list[Route]:

@@ -56,7 +56,7 @@ def page_routes(services: UiServices) -> list[Route]:
             "theme": theme_of(request),
             "title": "Delete",
             "chat": _named(found),
-            "files": {"count": files.count, "bytes": files.bytes},
+            "files": {"count": files.count, "bytes": files.bytes, "fault": files.fault},
         }
         return _html(services, "delete", page)
 
@@ -115,7 +115,7 @@ async def _shell(
     """What pages/shell.html needs. The version is read first, then every part is rendered: what
     changes meanwhile has a higher version on its element, and comes once more by the stream."""
     if chat is not None:
-        await services.chats.files.look(chat)
+        await services.chats.files.show(chat)
     channels = [side_bar] if chat is None else [side_bar, chat.channel]
     shelf = await services.chats.skills.look(services.identify(request))
     for channel in channels:
@@ -123,15 +123,11 @@ async def _shell(
     version = services.chats.clock.version
     for channel in channels:
         await services.fragments.warm(channel.name, channel.parts())
-    demo_label = {"demo:demo": "Demo (scripted, no key)"}
     return {
         "theme": theme_of(request),
         "title": chat.title if chat else "",
         "chat": _named(chat) if chat else None,
-        "models": [
-            {"name": model, "label": demo_label.get(model, model)}
-            for model in services.chats.models
-        ],
+        "models": services.chats.models,
         "model": chat.record.model if chat else services.chats.models[0],
         "tools": services.tools(chat),
         "servers": _servers(services, chat),
@@ -148,7 +144,9 @@ async def _shell(
         "memory": services.memory,
         "demo": services.demo,
         "most": {
-            "files": services.chats.attachment_limits.max_count,
+            "chars": services.chats.max_message_chars,
+            "draft": services.chats.limits.max_draft_chars,
+            "files": services.chats.limits.attachments.max_count,
             "bytes": services.max_file_bytes,
         },
     }

@@ -1,12 +1,11 @@
 """How a file of a chat is shown: what it is, its content says; how a text is laid out, its name.
 
 Nothing a file holds is ever part of this server's own page but as text, escaped, or through the
-markdown renderer, which takes out what a browser would run.
+markdown renderer, which takes out what a browser would run, or as a picture drawn of it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,14 +15,20 @@ from web.harness.builtin.chat_files import OpenFile
 from web.harness.tools.sniff import TEXT
 from web.ui.blobs import SHOWN
 from web.ui.file_bytes import FRAMED
-from web.ui.file_frames import MAX_FRAME_BYTES
-from web.ui.json_trees import MAX_BYTES as MAX_TREE_BYTES, json_tree
-from web.ui.markdown import render, with_files
-from web.ui.markdown.code import code_block
-from web.ui.tables import Table, read_table
+from web.ui.layouts import (
+    MAX_CODE_BYTES,
+    MAX_FRAME_BYTES,
+    MAX_MARKDOWN_BYTES,
+    MAX_TREE_BYTES,
+    plain,
+)
+from web.ui.tables import Index, Indexes, Table
+from web.ui.workshop import NotLaidOut, Workshop
 
-MAX_MARKDOWN_BYTES = 200_000
-MAX_CODE_BYTES = 200_000
+SMALL_BYTES = 16 * 1024
+"""What is no larger takes a fraction of a second at worst, and is not worth a process."""
+SMALL_SPAN_BYTES = 256 * 1024
+"""The same, of a table whose places are known."""
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 _MARKDOWN = ("md", "markdown")
@@ -40,37 +45,117 @@ Kind = Literal["markdown", "code", "table", "tree", "image", "audio", "frame", "
 
 
 @dataclass(frozen=True, slots=True)
+class PdfPage:
+    """A page of a PDF: its picture as PNG in base64, so wide and high in pixels, and its words.
+
+    There is no picture of a broken page. `more` says that the words go on.
+    """
+
+    picture: str
+    page: int
+    pages: int
+    width: int = 0
+    height: int = 0
+    words: str = ""
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """A file as it is shown.
 
-    `html` is there for markdown, code and a tree, `table` for a table. `source` says that it can
-    also be seen as it is written. `words` say what is left out, or why nothing is shown.
+    `html` is there for markdown, code and a tree, `table` for a table, `pdf` for a PDF. `source`
+    says that it can also be seen as it is written. `words` say what is left out, or why it is not
+    shown, or not as its name says.
     """
 
     kind: Kind
     html: Markup | None = None
     table: Table | None = None
+    pdf: PdfPage | None = None
     source: bool = False
     words: str = ""
 
 
-async def preview(file: OpenFile, path: str, *, source: bool, page: int, files: str) -> Preview:
-    """How a file is shown; `source` asks for a text as it is written.
+class Previews:
+    """Makes previews; what takes long is done in a workshop and not in this process."""
 
-    `page` is of a table, counted from 1. Relative links of a markdown text lead below the address
-    `files`.
-    """
-    if file.media_type in SHOWN:
-        return _media(file)
-    if file.media_type == "application/pdf":
-        return Preview("pdf")
-    if file.media_type in FRAMED and not source and _ending(path) not in _MARKDOWN:
-        if file.size > MAX_FRAME_BYTES:
-            return Preview("none", source=True, words="This page is too large to be shown here.")
-        return Preview("frame", source=True)
-    if file.media_type in (TEXT, *FRAMED):
-        return await asyncio.to_thread(_text, file, path, source, page, files)
-    return Preview("none", words="This kind of file is not shown here.")
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self._indexes = Indexes()
+
+    async def of(
+        self, file: OpenFile, path: str, *, source: bool, page: int, files: str
+    ) -> Preview:
+        """How a file is shown; `source` asks for a text as it is written.
+
+        `page` is of a table or PDF, counted from 1. Relative links of a markdown text lead below
+        the address `files`.
+        """
+        if file.media_type in SHOWN:
+            return _media(file)
+        if file.media_type == "application/pdf":
+            return await self._pdf(file, page)
+        if file.media_type in FRAMED and not source and _ending(path) not in _MARKDOWN:
+            if file.size > MAX_FRAME_BYTES:
+                words = "This page is too large to be shown here."
+                return Preview("none", source=True, words=words)
+            return Preview("frame", source=True)
+        if file.media_type in (TEXT, *FRAMED):
+            return await self._text(file, _ending(path), source, page, files)
+        return Preview("none", words="This kind of file is not shown here.")
+
+    async def _text(
+        self, file: OpenFile, ending: str, source: bool, page: int, files: str
+    ) -> Preview:
+        """What cannot be shown as its name says is shown as it is written, with words."""
+        try:
+            shown = None if source else await self._laid(file, ending, page, files)
+            if shown is not None:
+                return replace(shown, source=True)
+            language = _LANGUAGES.get(ending, ending)
+            small = file.size <= SMALL_BYTES
+            laid = await self._workshop.lay_out("code", file, small=small, language=language)
+            return _code(file, laid.text)
+        except NotLaidOut as fault:
+            # Without a language nothing is looked for in it.
+            laid = await self._workshop.lay_out("code", file, small=True, language="")
+            return _code(file, laid.text, f"{fault.words} It is shown as it is written.")
+
+    async def _laid(self, file: OpenFile, ending: str, page: int, files: str) -> Preview | None:
+        lay_out, small = self._workshop.lay_out, file.size <= SMALL_BYTES
+        if ending in _MARKDOWN and file.size <= MAX_MARKDOWN_BYTES:
+            laid = await lay_out("markdown", file, small=small, files=files)
+            return Preview("markdown", Markup(laid.text))  # noqa: S704 (sanitised)
+        if ending in _TABLES:
+            table = await self._table(file, page)
+            return Preview("table", table=table) if table is not None else None
+        if ending in _TREES and file.size <= MAX_TREE_BYTES:
+            laid = await lay_out("tree", file, small=small)
+            html = Markup(laid.text)  # noqa: S704 (every piece of it is escaped)
+            return Preview("tree", html) if laid.done else None
+        return None
+
+    async def _table(self, file: OpenFile, page: int) -> Table | None:
+        index = self._indexes.get(file.sha256)
+        small = index.span(page) <= SMALL_SPAN_BYTES if index else file.size <= SMALL_BYTES
+        known = plain(index) if index else None
+        laid = await self._workshop.lay_out("table", file, small=small, page=page, index=known)
+        if not laid.done:
+            return None
+        if laid.facts["index"]:
+            self._indexes.keep(file.sha256, Index(**laid.facts["index"]))
+        return Table(**laid.facts["table"])
+
+    async def _pdf(self, file: OpenFile, page: int) -> Preview:
+        try:
+            laid = await self._workshop.lay_out("pdf", file, page=page)
+        except NotLaidOut as fault:
+            return Preview("pdf", words=f"{fault.words} Download it to read it.")
+        facts = dict(laid.facts)
+        words = facts.pop("fault", "")
+        shown = None if "page" not in facts else PdfPage(picture=laid.text, **facts)
+        return Preview("pdf", pdf=shown, words=words)
 
 
 def _media(file: OpenFile) -> Preview:
@@ -81,30 +166,10 @@ def _media(file: OpenFile) -> Preview:
     return Preview("image")
 
 
-def _text(file: OpenFile, path: str, source: bool, page: int, files: str) -> Preview:
-    """Blocks. What cannot be shown as its name says is shown as it is written."""
-    ending, shown = _ending(path), None
-    if not source:
-        if ending in _MARKDOWN and file.size <= MAX_MARKDOWN_BYTES:
-            text = file.read_now(0, MAX_MARKDOWN_BYTES).decode("utf-8-sig", "replace")
-            html = Markup(with_files(render(text), files))  # noqa: S704 (sanitised)
-            shown = Preview("markdown", html)
-        elif ending in _TABLES:
-            table = read_table(file, page)
-            shown = Preview("table", table=table) if table is not None else None
-        elif ending in _TREES and file.size <= MAX_TREE_BYTES:
-            tree = json_tree(file.read_now(0, MAX_TREE_BYTES))
-            shown = Preview("tree", tree) if tree is not None else None
-    return _code(file, ending) if shown is None else replace(shown, source=True)
-
-
-def _code(file: OpenFile, ending: str) -> Preview:
-    text = file.read_now(0, MAX_CODE_BYTES).decode("utf-8-sig", "replace")
-    words = ""
+def _code(file: OpenFile, html: str, words: str = "") -> Preview:
     if file.size > MAX_CODE_BYTES:
-        text = text.removesuffix("\N{REPLACEMENT CHARACTER}")
-        words = f"The first {MAX_CODE_BYTES:,} of {file.size:,} bytes. Download it to see all."
-    html = code_block(text, _LANGUAGES.get(ending, ending), True)
+        cut = f"The first {MAX_CODE_BYTES:,} of {file.size:,} bytes. Download it to see all."
+        words = f"{words} {cut}".lstrip()
     return Preview("code", Markup(html), words=words)  # noqa: S704 (escaped or sanitised)
 
 

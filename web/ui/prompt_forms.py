@@ -9,23 +9,29 @@ from starlette.routing import Route
 from web.chats.chat import Chat
 from web.chats.readings import Material, words_of
 from web.harness.values.errors import HarnessError, NotFound
-from web.ui.forms import Fields, by_script, of_a_chat, stay
+from web.ui.form_data import Fields
+from web.ui.forms import by_script, leave, of_a_chat, read_fields, stay
 from web.ui.resource_forms import typed_fields
 from web.ui.services import UiServices
 
 COMMAND_PLACE = "[data-command-place]"
 """Where the page shows the form of a command, and what it brought."""
 
+SKILL_WORDS = "Its instructions go with this message. Say after its name what it is for."
+
 
 def prompt_form_routes(services: UiServices) -> list[Route]:
     forms = _PromptForms(services)
     return [
-        Route(f"/chats/{{chat_id}}/{path}", of_a_chat(services, handler), methods=["POST"])
-        for path, handler in (
-            ("commands", forms.command),
-            ("servers/{key}/prompts", forms.use),
-            ("servers/{key}/completions", forms.complete),
-        )
+        Route("/chats/commands", forms.begin, methods=["POST"]),
+        *(
+            Route(f"/chats/{{chat_id}}/{path}", of_a_chat(services, handler), methods=["POST"])
+            for path, handler in (
+                ("commands", forms.command),
+                ("servers/{key}/prompts", forms.use),
+                ("servers/{key}/completions", forms.complete),
+            )
+        ),
     ]
 
 
@@ -34,16 +40,37 @@ class _PromptForms:
         self._services = services
         self._chats = services.chats
 
+    async def begin(self, request: Request) -> Response:
+        """A command that was chosen where there is no chat yet. A skill needs none; for a prompt,
+        which may bring attachments, one is made, in which the page's script chooses it again."""
+        identity = self._services.identify(request)
+        fields = await read_fields(request)
+        self._services.check_token(fields)
+        kind, _, rest = fields.get("command", "").partition(" ")
+        if kind == "skill":
+            skill = (await self._chats.skills.look(identity)).find(rest)
+            return self._in_box(f"/{skill.name} ", SKILL_WORDS)
+        if kind != "host-prompt":
+            raise NotFound("There is no such command here.")
+        self._chats.servers.host_name(rest.partition(" ")[0])
+        chat = await self._chats.create(
+            identity, model=fields.get("model", ""), request_id=fields.get("request_id", "")
+        )
+        return leave(request, f"/chats/{chat.id}")
+
     async def command(self, chat: Chat, fields: Fields, request: Request) -> Response:
         """A command that was chosen: it is done, or asks for its fields first."""
         self._services.check_token(fields)
         kind, _, rest = fields.get("command", "").partition(" ")
         if kind == "skill":
             return await self._called(chat, request, rest)
-        if kind != "prompt":
+        if kind not in ("prompt", "host-prompt"):
             raise NotFound("There is no such command in this chat.")
         key, _, ref = rest.partition(" ")
-        offers = self._chats.servers.of(chat).offers
+        servers = self._chats.servers.of(chat)
+        if kind == "host-prompt":
+            key = servers.key_of(self._chats.servers.host_name(key))
+        offers = servers.offers
         prompt = offers.prompt(key, ref)
         if not prompt.fields:
             return await self._used(chat, request, await offers.use(key, ref, {}))
@@ -78,24 +105,33 @@ class _PromptForms:
     async def _called(self, chat: Chat, request: Request, ref: str) -> Response:
         """The name of a skill for the message box: the message that begins with it calls it."""
         skill = (await self._chats.skills.look(chat.identity)).find(ref)
-        words = "Its instructions go with this message. Say after its name what it is for."
-        return await self._used(chat, request, Material((), (), f"/{skill.name} "), words)
+        return await self._used(chat, request, Material((), (), f"/{skill.name} "), SKILL_WORDS)
 
     async def _used(
         self, chat: Chat, request: Request, material: Material, words: str = ""
     ) -> Response:
         """Attaches what belongs to it, and gives the text to the message box."""
-        await self._chats.attach(chat, material.blocks)
         if not by_script(request):
-            draft = "\n\n".join(part for part in (material.text, chat.record.draft) if part.strip())
-            await self._chats.keep_draft(chat, draft)
+            await self._put(chat, material)
             return stay(request, chat)
+        await self._chats.attach(chat, material.blocks)
+        return self._in_box(material.text, words or words_of(material.left_out))
+
+    def _in_box(self, text: str, words: str) -> Response:
+        """A text for the message box, and words beside it."""
         html = self._services.templates.get_template("parts/used.html").render(
-            text=material.text, words=words or words_of(material.left_out)
+            text=text, words=words
         )
         response = _in_place(html)
         response.headers["HX-Trigger"] = "changed"
         return response
+
+    async def _put(self, chat: Chat, material: Material) -> None:
+        """Attaches what belongs to it, and puts the text before what is typed. All or nothing."""
+        draft = "\n\n".join(part for part in (material.text, chat.record.draft) if part.strip())
+        self._chats.check_draft(draft)
+        await self._chats.attach(chat, material.blocks)
+        await self._chats.keep_draft(chat, draft)
 
 
 def _in_place(html: str) -> Response:

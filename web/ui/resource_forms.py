@@ -17,7 +17,8 @@ from web.chats.chat import Chat
 from web.chats.readings import words_of
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import ResultPart
-from web.ui.forms import Fields, by_script, of_a_chat, stay, told
+from web.ui.form_data import Fields
+from web.ui.forms import by_script, of_a_chat, stay, told
 from web.ui.markdown import render, with_files
 from web.ui.pages import theme_of
 from web.ui.services import UiServices

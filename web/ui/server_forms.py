@@ -8,7 +8,8 @@ from starlette.routing import Route
 
 from web.chats.chat import Chat
 from web.chats.typed_servers import TypedServer
-from web.ui.forms import Fields, leave, of_a_chat, read_fields, stay
+from web.ui.form_data import Fields
+from web.ui.forms import leave, of_a_chat, read_fields, stay
 from web.ui.services import UiServices
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jinja2 import Environment
 from starlette.requests import HTTPConnection
@@ -19,6 +19,7 @@ from web.harness.tools.tool import Tool
 from web.harness.values.errors import HarnessError
 from web.ui.fragments import Fragments
 from web.ui.open_streams import OpenStreams
+from web.ui.skill_uploads import SkillUploads
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class UiServices:
     max_request_bytes: int
     files: Callable[[Chat], ChatFiles]
     max_file_bytes: int
+    skill_uploads: SkillUploads = field(default_factory=SkillUploads)
 
     @property
     def page_token(self) -> str:

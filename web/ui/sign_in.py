@@ -15,7 +15,8 @@ from web.chats.chat import Chat
 from web.harness.mcp.connection import Connection
 from web.harness.mcp.sign_in import Returned, returned
 from web.harness.values.errors import HarnessError, NotFound
-from web.ui.forms import Fields, by_script, of_a_chat, stay
+from web.ui.form_data import Fields
+from web.ui.forms import by_script, of_a_chat, stay
 from web.ui.pages import theme_of
 from web.ui.services import UiServices
 

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from starlette.datastructures import FormData, UploadFile
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -15,26 +9,14 @@ from starlette.routing import Route
 from web.chats.chat import Chat
 from web.chats.skill_kinds import DeletedSkill
 from web.chats.skill_shelf import ORIGINS, SkillShelf
-from web.harness.skills.limits import SkillLimits
 from web.harness.skills.skill import Skill
-from web.harness.skills.uploads import UploadedFile
 from web.harness.skills.writing import Installed
-from web.harness.values.errors import HarnessError, LimitExceeded, NotFound
-from web.ui.forms import Fields, fields_of, of_a_chat, read_form, stay, told
+from web.harness.values.errors import HarnessError, NotFound
+from web.ui.form_data import Fields, fields_of
+from web.ui.forms import of_a_chat, stay, told
 from web.ui.services import UiServices
 from web.ui.skill_pages import edit_page, skill_address
-
-SKILL_UPLOADS = re.compile(r"/chats/[^/]+/skills")
-"""The address that takes skills."""
-
-MAX_UPLOAD_BYTES = SkillLimits().max_skill_bytes + 2**20
-"""Of one request: the files of a skill, and what a form puts around them."""
-
-MAX_FILES = 2_000
-"""Of one request: a folder may come with hidden files that are left out."""
-
-MAX_AT_ONCE = 4
-"""Requests that bring a skill, of everybody."""
+from web.ui.skill_uploads import installed
 
 
 def skill_form_routes(services: UiServices) -> list[Route]:
@@ -59,25 +41,18 @@ class _SkillForms:
     def __init__(self, services: UiServices) -> None:
         self._services = services
         self._chats = services.chats
-        self._underway = 0
 
     async def install(self, request: Request) -> Response:
         """A skill from one `.md`, a zip, or the files of a folder."""
         identity = self._services.identify(request)
         chat = self._chats.get(identity, request.path_params["chat_id"])
-        with self._counted():
-            try:
-                async with read_form(request, max_files=MAX_FILES) as form:
-                    fields = fields_of(request, form)
-                    self._services.check_token(fields)
-                    shelf = self._chats.skills.shelf(identity)
-                    installed = await _installed(
-                        shelf, form, replace=fields.get("replace") == "yes"
-                    )
-            except HTTPException as error:
-                raise _unreadable(error) from error
-        await self._changed(chat)
-        return told(stay(request, chat), _words(installed))
+        async with self._services.skill_uploads.read(request) as form:
+            fields = fields_of(request, form)
+            self._services.check_token(fields)
+            shelf = self._chats.skills.shelf(identity)
+            made = await installed(shelf, form, replace=fields.get("replace") == "yes")
+        await self._chats.skills.look(identity)
+        return told(stay(request, chat), _words(made))
 
     async def edit(self, chat: Chat, fields: Fields, request: Request) -> Response:
         """A new text; one that is refused comes back as it was typed. Of a skill that this person
@@ -86,18 +61,18 @@ class _SkillForms:
         shelf, skill = await self._found(chat, request)
         text, seen = fields.get("text", ""), fields.get("seen", "")
         try:
-            await shelf.do(lambda: _edited(shelf, skill, text, seen))
+            await shelf.edit(skill, text, seen)
         except HarnessError as error:
             return await edit_page(self._services, request, chat, skill, text, error)
-        await self._changed(chat)
+        await self._chats.skills.look(chat.identity)
         now = shelf.named(skill.name) or skill
         return RedirectResponse(skill_address(chat, now), 303)
 
     async def delete(self, chat: Chat, fields: Fields, request: Request) -> Response:
         self._services.check_token(fields)
         shelf, skill = await self._found(chat, request)
-        await shelf.do(lambda: shelf.skills.delete(skill.name, skill.origin))
-        await self._changed(chat, DeletedSkill(skill.name, skill.origin))
+        await shelf.delete(skill)
+        await self._chats.skills.look(chat.identity)
         return stay(request, chat)
 
     async def restore(self, chat: Chat, fields: Fields, request: Request) -> Response:
@@ -108,8 +83,8 @@ class _SkillForms:
         if origin is None:
             raise NotFound("This skill cannot be brought back any more.")
         shelf = self._chats.skills.shelf(chat.identity)
-        await shelf.do(lambda: shelf.skills.restore(name, origin))
-        await self._changed(chat)
+        await shelf.restore(DeletedSkill(name, origin))
+        await self._chats.skills.look(chat.identity)
         return stay(request, chat)
 
     async def switch(self, chat: Chat, fields: Fields, request: Request) -> Response:
@@ -121,45 +96,6 @@ class _SkillForms:
         shelf = await self._chats.skills.look(chat.identity)
         return shelf, shelf.find(request.path_params["ref"])
 
-    async def _changed(self, chat: Chat, deleted: DeletedSkill | None = None) -> None:
-        """Every page of this person follows; an undo is offered for what was done last."""
-        self._chats.skills.shelf(chat.identity).just_deleted = deleted
-        await self._chats.skills.look(chat.identity)
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        if self._underway >= MAX_AT_ONCE:
-            raise LimitExceeded(
-                f"{MAX_AT_ONCE} skills are being uploaded to this server, its limit.",
-                hint="Try again in a moment.",
-            )
-        self._underway += 1
-        try:
-            yield
-        finally:
-            self._underway -= 1
-
-
-async def _installed(shelf: SkillShelf, form: FormData, *, replace: bool) -> Installed:
-    given = [
-        UploadedFile(each.filename, each.file)
-        for name in ("file", "folder")
-        for each in form.getlist(name)
-        # A field that nothing was chosen in comes as a file without a name.
-        if isinstance(each, UploadFile) and each.filename
-    ]
-    if not given:
-        raise HarnessError("No file was chosen.", hint="Choose one first.", code="skill_refused")
-    return await shelf.do(lambda: shelf.skills.install(given, replace=replace))
-
-
-def _edited(shelf: SkillShelf, skill: Skill, text: str, seen: str) -> None:
-    skills = shelf.skills
-    if skill.writable:
-        skills.edit(skill.name, text, seen=seen, origin=skill.origin)
-    else:
-        skills.adopt(skill.name, text)
-
 
 def _words(installed: Installed) -> str:
     done = "Replaced" if installed.replaced else "Added"
@@ -169,14 +105,3 @@ def _words(installed: Installed) -> str:
     return (
         f"{words} {installed.left_out} hidden files were left out." if installed.left_out else words
     )
-
-
-def _unreadable(error: HTTPException) -> HarnessError:
-    """What the reader of forms says of one that is too much, or not whole."""
-    if "Too many files" in error.detail:
-        return LimitExceeded(
-            f"The folder holds more than {MAX_FILES:,} files.",
-            hint="Choose the folder of one skill. Nothing was changed.",
-            code="too_large",
-        )
-    return HarnessError(error.detail, hint="Nothing was changed.", code="bad_request")

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from web.chats.chat import Chat
 from web.chats.skill_shelf import SkillShelf, ref_of
 from web.harness.skills.names import SKILL_FILE
-from web.harness.skills.skill import Skill, SkillText
+from web.harness.skills.skill import Skill
 from web.harness.values.errors import HarnessError
 from web.ui.errors import status_of
 from web.ui.markdown import render, with_files
@@ -46,7 +46,7 @@ def skill_page_routes(services: UiServices) -> list[Route]:
     async def read(request: Request) -> Response:
         chat, shelf, skill = await _found(services, request)
         path = request.path_params["path"]
-        text, fault = await _text_of(shelf, skill)
+        text, fault = await shelf.read(skill)
         file = None
         if path != SKILL_FILE:
             content = await shelf.do(
@@ -82,7 +82,7 @@ async def edit_page(
     Raises what reading the skill raises where nothing was typed.
     """
     shelf = services.chats.skills.shelf(chat.identity)
-    text, fault = await _text_of(shelf, skill)
+    text, fault = await shelf.read(skill)
     if text is None and typed is None:
         raise HarnessError(
             fault, hint="It cannot be edited here; mend it on disk.", code="skill_refused"
@@ -109,14 +109,6 @@ async def _found(services: UiServices, request: Request) -> tuple[Chat, SkillShe
     chat = services.chats.get(identity, request.path_params["chat_id"])
     shelf = await services.chats.skills.look(identity)
     return chat, shelf, shelf.find(request.path_params["ref"])
-
-
-async def _text_of(shelf: SkillShelf, skill: Skill) -> tuple[SkillText | None, str]:
-    """The text of a skill, or why there is none: a broken one may be no text at all."""
-    try:
-        return await shelf.do(lambda: shelf.skills.read(skill.name, skill.origin)), ""
-    except HarnessError as error:
-        return None, error.message
 
 
 async def _shown(path: str, content: bytes) -> ShownFile:

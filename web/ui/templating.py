@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from web.harness.values.text import amount
+from web.ui.cards import cut_short
 from web.ui.unseen import exact_json, hides, spelled, visible
 
 ARGUMENT_LIMIT = 4_000
@@ -55,10 +56,12 @@ def make_environment(templates: Path, *, zone: tzinfo | None = None) -> Environm
         thousands=thousands,
         cost=cost,
         path=in_address,
+        model=model_label,
         visible=visible,
         spelled=spelled,
         hides=hides,
         exact_json=exact_json,
+        cut_short=cut_short,
     )
     return environment
 
@@ -157,6 +160,11 @@ def first_sentence(text: str) -> str:
 def thousands(number: int) -> Markup:
     """A number in groups of three with a thin space that does not break: `12 345`."""
     return escape(f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"))
+
+
+def model_label(name: str) -> str:
+    """A model as a person chooses it: by its name, unless it is no real one."""
+    return "Demo (scripted, no key)" if name == "demo:demo" else name
 
 
 def in_address(path: str) -> str:

@@ -16,7 +16,8 @@ from web.chats.chat import Chat
 from web.chats.uploads import GivenFile, Judged, judged, take_in
 from web.harness.values.errors import HarnessError, LimitExceeded
 from web.ui.errors import status_of
-from web.ui.forms import Fields, by_script, fields_of, read_form, stay
+from web.ui.form_data import Fields, fields_of, read_form
+from web.ui.forms import by_script, stay
 from web.ui.pages import theme_of
 from web.ui.services import UiServices
 
@@ -26,9 +27,13 @@ UPLOADS = re.compile(r"/chats/(?:with-files|[^/]+/uploads)")
 MAX_FILES = 20
 """Of one request; the first megabyte of each is in memory while it comes in."""
 
+FORM_BYTES = 8 * 1024
+"""Of a request with one file, what a form puts around it."""
+
 MAX_AT_ONCE = 8
 """Requests with files, of everybody."""
 
+_KEPT = "Nothing was attached. Go back: what you typed is still there."
 _CHUNK_BYTES = 256 * 1024
 
 
@@ -64,6 +69,7 @@ class _UploadForms:
         """A new chat that the files are attached in; there is none where all are refused."""
         identity = self._services.identify(request)
         async with self._brought(request) as (fields, given):
+            self._chats.check_draft(fields.get("text", ""))
             outcome = await self._judge(given, None)
             if not outcome.judged:
                 raise outcome.refused[0]
@@ -99,7 +105,7 @@ class _UploadForms:
             )
         self._underway += 1
         try:
-            async with read_form(request, max_files=MAX_FILES) as form:
+            async with read_form(request, max_files=MAX_FILES, kept=_KEPT) as form:
                 files = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
                 # A field in which nothing was chosen comes as a file without a name.
                 yield fields_of(request, form), [_given(each) for each in files if each.filename]
@@ -115,7 +121,7 @@ class _UploadForms:
         for each in given:
             try:
                 file = await judged(
-                    each, self._chats.attachment_limits, self._services.max_file_bytes
+                    each, self._chats.limits.attachments, self._services.max_file_bytes
                 )
                 together = [other.called(other.name) for other in (*outcome.judged, file)]
                 self._chats.check_attachments(chat, together)

@@ -13,6 +13,7 @@ from playwright.async_api import expect
 
 from tests.browser.page.stage import Stage, picture, shows, watched
 from tests.support.app_server import app_server
+from tests.support.pdfs import pdf
 from tests.support.scripted_provider import calls, says
 
 if TYPE_CHECKING:
@@ -79,6 +80,80 @@ async def test_a_file_is_listed_as_it_is_made_with_who_allowed_it(stage: Stage) 
     await picture(page, "file-shown")
 
 
+def leading(outside: str) -> str:
+    """A page whose every word leads elsewhere, and one to itself."""
+    return f"""<!doctype html><html><head><meta http-equiv="x-dns-prefetch-control" content="on">
+<base href="{outside}"><link rel="dns-prefetch" href="{outside}">
+<link rel=preconnect href={outside}>
+<meta http-equiv="refresh" content="9;url={outside}/refresh"></head><body style="font-size:24px">
+<p><a href="{outside}/link" ping="{outside}/ping">link</a>
+<a href="{outside}/tab" target="_blank">tab</a>
+<svg width="90" height="40"><a xlink:href="{outside}/svg"><text y="30">drawn</text></a></svg>
+<svg width="90" height="40"><a><set attributeName="href" to="{outside}/set"/>
+<text y="30">moved</text></a></svg>
+<math><mtext href="{outside}/math">formula</mtext></math></p>
+<form action="{outside}/form"><button formaction="{outside}/act">button</button>
+<input type="image" src="{outside}/input" alt="input"></form>
+<map name="m"><area shape="default" href="{outside}/area"></map>
+<img usemap="#m" width="90" height="40" alt="map"
+src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7">
+<a href="#end">within</a><p style="margin-top:2000px" id="end">The end</p></body></html>"""
+
+
+LEADING = ("link", "tab", "drawn", "moved", "formula", "button")
+
+
+async def test_no_link_of_a_page_connects_however_it_is_clicked(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    async with (
+        listener() as (outside, heard),
+        app_server(tmp_path) as server,
+        watched(chromium, server.address, others=[outside]) as (context, complaints),
+    ):
+        complaints.allow(REFUSALS)
+        chat = await server.new_chat(title="Trip")
+        await server.client.get(f"/chats/{chat}/files.zip?record=1")
+        [folder] = (tmp_path / "generated").glob(f"{chat}-*")
+        (folder / "page.html").write_text(leading(outside))
+        page = await context.new_page()
+        for place in ("files", "framed"):
+            address = f"{server.address}/chats/{chat}/{place}/page.html"
+            await page.goto(address)
+            if place == "files":
+                await expect(page.get_by_text("its links lead nowhere")).to_be_visible()
+            inside = page.frame_locator("iframe") if place == "files" else page.locator("html")
+            places = [inside.get_by_text(words, exact=True) for words in LEADING]
+            for each in (*places, inside.locator("img").first, inside.locator("input")):
+                await each.hover()
+                await each.click()
+                await each.click(modifiers=["ControlOrMeta"])
+                await each.click(button="middle")
+            await inside.get_by_text("within").click()
+            await expect(inside.get_by_text("The end")).to_be_in_viewport()
+            assert page.url.partition("#")[0] == address
+        assert heard == []
+        assert len(context.pages) == 1
+
+
+async def test_a_pdf_is_read_page_by_page(stage: Stage, tmp_path: Path) -> None:
+    chat = await stage.server.new_chat(title="Trip")
+    await stage.server.client.get(f"/chats/{chat}/files.zip?record=1")
+    [folder] = (tmp_path / "generated").glob(f"{chat}-*")
+    (folder / "plan.pdf").write_bytes(pdf("Pack two bags", "Leave early"))
+    page = await stage.open(f"/chats/{chat}/files/plan.pdf", live=False)
+    leaf = page.get_by_role("img", name="Page 1 of 2")
+    await expect(leaf).to_be_visible()
+    assert await leaf.evaluate("image => image.naturalWidth") == 1200
+    box = await leaf.bounding_box()
+    assert box is not None
+    assert box["width"] > 900
+    await page.get_by_role("link", name="Next").first.click()
+    await page.get_by_text("The text of this page").click()
+    await expect(page.get_by_text("Leave early")).to_be_visible()
+    await picture(page, "file-pdf")
+
+
 def hostile(outside: str) -> str:
     """A page that tries everything: to run, to load, to connect ahead, to leave."""
     return f"""<!doctype html><html><head>
@@ -125,8 +200,8 @@ async def test_a_hostile_page_or_drawing_runs_nothing_and_loads_nothing(
                 frame = page.frame_locator("iframe")
                 await expect(frame.locator("p")).to_have_text("Static words")
                 await frame.get_by_role("button", name="Send").click()
-                await frame.get_by_role("link", name="script").click()
-                await frame.get_by_role("link", name="top").click()
+                await frame.get_by_text("script", exact=True).click()
+                await frame.get_by_text("top", exact=True).click()
                 await expect(frame.locator("body")).not_to_contain_text("it ran")
             await expect(page).to_have_url(f"{server.address}/chats/{chat}/files/{name}")
         await picture(page, "file-drawing")

@@ -7,18 +7,17 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from web.harness.builtin.diffs import (
-    MAX_LINE_CHARS,
-    MAX_LINES,
-    change_preview,
-    new_file_preview,
-)
+from web.harness.builtin.diffs import change_preview, new_file_preview
+from web.harness.tools.previews import MAX_SHORT_LINE_CHARS, MAX_SHORT_LINES, in_short, lines_of
 from web.harness.values.messages import JsonObject
 
 
+def by_line(preview: JsonObject) -> list[list[str]]:
+    return [[kind, line] for kind, text in preview["lines"] for line in lines_of(text)]
+
+
 def rows(before: str, after: str) -> list[list[str]]:
-    found: list[list[str]] = change_preview("f", before, after)["lines"]
-    return found
+    return by_line(change_preview("f", before, after))
 
 
 def text(*lines: object) -> str:
@@ -51,7 +50,8 @@ def test_the_note_counts_and_the_lines_show(
     before: str, after: str, note: str, expected: list[list[str]]
 ) -> None:
     preview = change_preview("f", before, after)
-    assert preview == {"kind": "diff", "path": "f", "note": note, "lines": expected}
+    assert in_short(preview) == {"kind": "diff", "path": "f", "note": note, "lines": expected}
+    assert by_line(preview) == expected
 
 
 def test_what_lies_between_changes_is_a_gap_in_words() -> None:
@@ -72,7 +72,7 @@ def test_what_lies_between_changes_is_a_gap_in_words() -> None:
 
 
 def test_a_new_file_shows_all_its_lines() -> None:
-    assert new_file_preview("f", "a\n\nb\n") == {
+    assert in_short(new_file_preview("f", "a\n\nb\n")) == {
         "kind": "diff",
         "path": "f",
         "note": "New file",
@@ -80,17 +80,22 @@ def test_a_new_file_shows_all_its_lines() -> None:
     }
 
 
-def test_a_long_preview_says_how_much_is_not_shown() -> None:
-    lines = new_file_preview("f", "x\n" * 1000)["lines"]
-    assert len(lines) == MAX_LINES + 1
-    assert lines[-1] == ["gap", "600 more lines are not shown"]
+def test_a_long_preview_is_whole_and_in_short_says_how_much_is_not_shown() -> None:
+    whole = new_file_preview("f", "x\n" * 1000)
+    assert by_line(whole) == [["add", "x"]] * 1000
+    short = in_short(whole)
+    assert len(short["lines"]) == MAX_SHORT_LINES + 1
+    assert short["lines"][-1] == ["gap", "600 more lines are not shown here"]
+    assert short["more"] == 600
 
 
 def test_a_long_line_is_shortened() -> None:
-    (kind, line), _ = new_file_preview("f", "x" * 100_000)["lines"]
+    short = in_short(new_file_preview("f", "x" * 100_000))
+    (kind, line), _ = short["lines"]
     assert kind == "add"
-    assert line.startswith("x" * MAX_LINE_CHARS + "…")
-    assert len(line) < MAX_LINE_CHARS + 50
+    assert line.startswith("x" * MAX_SHORT_LINE_CHARS + "…")
+    assert len(line) < MAX_SHORT_LINE_CHARS + 50
+    assert short["more"] == 1
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,7 @@ def applied(before: str, preview: JsonObject) -> str:
     """The text after a preview, by someone who sees only the old text and the preview."""
     old = before.split("\n")
     new: list[str] = []
-    for kind, line in preview["lines"]:
+    for kind, line in by_line(preview):
         if kind == "gap":
             for _ in range(int(line.split()[0]) if "unchanged" in line else 0):
                 new.append(old.pop(0))

@@ -18,6 +18,7 @@ from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.file_limits import FileLimits
 from web.harness.builtin.files import MAX_CONTENT_BYTES, file_tools
 from web.harness.builtin.versions import Origin
+from web.harness.tools.previews import in_short
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import PermissionLevel, ToolContext, ToolOutput
 from web.harness.values.errors import ToolError
@@ -62,7 +63,7 @@ async def preview(
     assert tool.preview is not None
     shown = await tool.preview(registry.validate(name, arguments), call or context())
     assert shown is not None
-    return shown
+    return in_short(shown)
 
 
 def test_looking_runs_by_itself_and_changing_asks(registry: ToolRegistry) -> None:
@@ -359,10 +360,13 @@ async def test_the_preview_of_a_file_that_is_no_text_says_so(
     folder.mkdir()
     (folder / "f").write_bytes(b"\xff")
     shown = await preview(registry, "write_file", path="f", content="x\n", replace=True)
-    assert shown["note"] == "The file exists and is not text. All of it is replaced."
+    assert (
+        shown["note"]
+        == "The file exists and is not text that can be compared. All of it is replaced."
+    )
     assert shown["lines"] == [["add", "x"]]
     shown = await preview(registry, "delete_file", path="f")
-    assert "not text" in shown["note"]
+    assert "is not shown: it is no text, or too large" in shown["note"]
 
 
 async def test_many_calls_at_once_leave_every_file_whole(

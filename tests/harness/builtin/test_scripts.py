@@ -18,6 +18,7 @@ from web.harness.builtin.scripts import (
     interpreter_of,
     run_script,
 )
+from web.harness.tools.strays import MARK
 from web.harness.values.errors import ToolError
 
 pytestmark = pytest.mark.anyio
@@ -61,11 +62,12 @@ async def written(path: Path) -> int:
             await asyncio.sleep(0.01)
 
 
-async def test_it_runs_in_its_folder_with_three_variables_and_no_input(tmp_path: Path) -> None:
+async def test_it_runs_in_its_folder_with_few_variables_and_no_input(tmp_path: Path) -> None:
     code = "import os, sys; print(os.getcwd(), sorted(os.environ), sys.stdin.read(), sys.argv[1:])"
-    done = await run(*PYTHON, code, "a b", "$HOME; ls", folder=tmp_path)
+    given = ["a b", "$HOME; ls"]
+    done = await run(*PYTHON, code, *given, folder=tmp_path)
     # Python itself adds LC_CTYPE where it has to choose an encoding.
-    assert done.output == f"{tmp_path} ['HOME', 'LANG', 'PATH']  ['a b', '$HOME; ls']\n"
+    assert done.output == f"{tmp_path} {sorted(['HOME', 'LANG', 'PATH', MARK])}  {given}\n"
     assert (done.exit_code, done.dropped, done.timed_out) == (0, 0, False)
 
 
@@ -134,22 +136,39 @@ async def test_what_it_leaves_behind_is_killed_and_not_waited_for(tmp_path: Path
     assert await gone(int((tmp_path / "child").read_text()))
 
 
-async def test_one_that_leaves_its_group_holds_nobody_up(tmp_path: Path) -> None:
-    code = (
-        "import os, sys, time\n"
-        "if os.fork() == 0:\n"
-        "    os.setsid()\n"
-        "    open('child', 'w').write(f'{os.getpid()}\\n')\n"
-        "    time.sleep(20)\n"
-        "    os._exit(0)\n"
-        "while not os.path.exists('child'): time.sleep(0.01)\n"
-        "print('done')"
-    )
+DAEMON = (
+    "setsid sh -c 'echo $$ > child; exec sleep 600' & "
+    "while [ ! -s child ]; do sleep 0.01; done; echo done; "
+)
+"""A script that starts what has left its group, and holds its output open."""
+
+
+@pytest.mark.parametrize(
+    ("rest", "seconds", "said"),
+    [("", 20, (0, False)), ("exit 3", 20, (3, False)), ("sleep 600", 1.0, (-9, True))],
+)
+async def test_what_has_left_its_group_ends_with_it_and_holds_nobody_up(
+    tmp_path: Path, rest: str, seconds: float, said: tuple[int, bool]
+) -> None:
     began = time.monotonic()
-    done = await run(*PYTHON, code, folder=tmp_path)
-    assert done.output == "done\n"
+    done = await run("sh", "-c", DAEMON + rest, folder=tmp_path, seconds=seconds)
+    assert (done.exit_code, done.timed_out, done.output) == (*said, "done\n")
     assert time.monotonic() - began < 10
-    psutil.Process(await written(tmp_path / "child")).kill()
+    assert await gone(await written(tmp_path / "child"))
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_cancelling_ends_what_has_left_its_group(tmp_path: Path, times: int) -> None:
+    """Also when it comes again meanwhile, as a run that ends does."""
+    task = asyncio.create_task(run("sh", "-c", DAEMON + "sleep 600", folder=tmp_path, seconds=600))
+    pid = await written(tmp_path / "child")
+    assert alive(pid)
+    for _ in range(times):
+        task.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await gone(pid)
 
 
 async def test_what_cannot_be_started_is_an_error_in_words(tmp_path: Path) -> None:

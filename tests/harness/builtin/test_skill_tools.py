@@ -6,13 +6,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.harness.skills.writers import put, skill_md, uploaded
-from web.harness.builtin.skill_tools import MAX_ARGUMENTS, SkillUse, skill_tools
+from web.harness.builtin.skill_tools import (
+    MAX_ARGUMENTS,
+    MAX_REMEMBERED,
+    SkillUse,
+    skill_tools,
+)
 from web.harness.skills.library import SkillLibrary, Skills
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import PermissionLevel, ToolContext, ToolOutput
@@ -171,11 +177,49 @@ async def test_what_was_changed_after_it_was_shown_does_not_run(
     assert not again.is_error
 
 
-async def test_a_script_that_was_chosen_instead_runs(chat: Chat, root: Path) -> None:
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"skill": "b", "path": "scripts/echo.py"},
+        {"skill": "a", "path": "scripts/helper.py"},
+    ],
+)
+async def test_a_script_that_was_chosen_instead_is_shown_before_it_runs(
+    chat: Chat, root: Path, tmp_path: Path, chosen: dict[str, str]
+) -> None:
     """A person may change the arguments of a call before it runs."""
     put(root, "b", scripts__echo_py=ECHO)
     await chat.preview(skill="a", path="scripts/echo.py")
-    assert not (await chat.run("run_skill_script", skill="b", path="scripts/echo.py")).is_error
+    output = await chat.run("run_skill_script", **chosen)
+    assert output.is_error
+    assert 'was shown "scripts/echo.py" of the skill "a" and not' in output.text
+    assert not (tmp_path / "chat").exists()
+    await chat.preview("c2", **chosen)
+    assert not (await chat.run("run_skill_script", "c2", **chosen)).is_error
+
+
+async def test_the_arguments_of_a_script_may_be_changed_by_the_person(chat: Chat) -> None:
+    script = {"skill": "a", "path": "scripts/echo.py"}
+    await chat.preview(**script, arguments=["1"])
+    output = await chat.run("run_skill_script", **script, arguments=["2"])
+    assert output.text == "['2'] scripts"
+
+
+async def test_what_was_shown_so_long_ago_that_it_is_forgotten_does_not_run(
+    chat: Chat, tmp_path: Path
+) -> None:
+    script = {"skill": "a", "path": "scripts/echo.py"}
+    for number in range(MAX_REMEMBERED + 1):
+        await chat.preview(f"c{number}", **script)
+    allowed = ToolContext("c0", approval="q0", decision="allow")
+    output = await chat.tools.run("run_skill_script", script, allowed, 10)
+    assert output.is_error
+    assert "Call the tool again: the person is asked again." in output.text
+    assert not (tmp_path / "chat").exists()
+    newer = replace(allowed, call_id="c1")
+    assert not (await chat.tools.run("run_skill_script", script, newer, 10)).is_error
+    # Each yes is for one run.
+    assert (await chat.tools.run("run_skill_script", script, newer, 10)).is_error
 
 
 async def test_a_script_leaves_its_skill_as_it_is(chat: Chat, root: Path) -> None:

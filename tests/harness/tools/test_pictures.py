@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import time
 
 import pytest
 
 from tests.support.pictures import png
 from web.harness.tools.pictures import image_block, is_too_large, pixel_size
+from web.harness.tools.sniff import HEAD_BYTES, media_type_of
 
 JPEG_START = b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xfe\0\x03c"
 
@@ -41,12 +43,31 @@ def webp(kind: bytes, body: bytes) -> bytes:
         (webp(b"VP8X", bytes(4) + b"\xff\xff\0" + b"\xff\0\0"), (65_536, 256)),
         (JPEG_START, None),
         (b"\xff\xd8" + b"\xff\xe0\0\0" * 5_000, None),
+        (b"\xff\xd8" + b"\xff" * 9 + JPEG_START[2:] + jpeg(5, 6)[len(JPEG_START) :], (5, 6)),
         (b"no picture", None),
         (b"", None),
     ],
 )
 def test_the_size_is_read_of_the_first_bytes(data: bytes, size: tuple[int, int] | None) -> None:
     assert pixel_size(data) == size
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff" * 5_000_000,
+        (b"\xff" * 5_000 + b"\xe0\0\2") * 1_000,
+        b"GIF89a\0\0\0\0\0\0\0!\xf9" + b"\x01x" * 2_500_000,
+        b"GIF89a\0\0\0\0\0\0\0" + (b"!\xf9" + b"\x01x" * 250 + b"\0") * 10_000,
+        b"<!doctype x" + b" " * HEAD_BYTES,
+    ],
+    ids=["filled", "filled-between", "blocks", "blocks-of-many", "doctype"],
+)
+def test_a_look_takes_no_time_whatever_the_bytes(data: bytes) -> None:
+    begun = time.thread_time()
+    pixel_size(b"\xff\xd8" + data if data[:1] == b"\xff" else data)
+    media_type_of(data[:HEAD_BYTES])
+    assert time.thread_time() - begun < 0.15
 
 
 @pytest.mark.parametrize("whole", [png(9, 9), jpeg(9, 9), gif(9, 9, (9, 9))])

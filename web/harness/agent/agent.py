@@ -18,6 +18,7 @@ from web.harness.agent.run import Prepare, Run
 from web.harness.memory.conversation import Conversation
 from web.harness.providers import make_provider
 from web.harness.tools.permissions import Permissions
+from web.harness.tools.previews import KeepQuestion
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import InputAnswer, ToolContext
 from web.harness.values.config import AgentConfig
@@ -125,13 +126,15 @@ class Agent:
         approver: Approver | None = None,
         answerer: Answerer | None = None,
         prepare: Prepare | None = None,
+        keep_question: KeepQuestion | None = None,
     ) -> RunResult:
         """One turn whose events go to `emit` in batches as they happen, for those who log them.
 
         The model reads `attachments` before the message. Questions go to `approver`, without one
         they wait for `decide`; what tools ask for goes to `answerer`, without one it waits for
         `answer_input`. `prepare` is awaited before each model call; a call of a tool that it took
-        away is answered with an error.
+        away is answered with an error. `keep_question` gets each question with its whole preview,
+        of which the event has the beginning.
         """
         if self._closed:
             raise AgentClosed("This agent was closed.")
@@ -146,6 +149,7 @@ class Agent:
             emit=emit,
             approver=approver,
             answerer=answerer,
+            keep_question=keep_question,
         )
         self._active = Run(
             run_id,

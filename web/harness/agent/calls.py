@@ -18,6 +18,7 @@ from web.harness.agent.questions import Answer, Approver, Questions
 from web.harness.loop.actions import CallSettled, Decided, Outcome, ProposedCall
 from web.harness.loop.state import RunState
 from web.harness.tools.permissions import Permissions
+from web.harness.tools.previews import KeepQuestion, bounded, in_short
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import InputAnswer, PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.values.config import AgentConfig
@@ -62,6 +63,7 @@ class Calls:
         emit: Emit,
         approver: Approver | None = None,
         answerer: Answerer | None = None,
+        keep_question: KeepQuestion | None = None,
     ) -> None:
         self.inbox: asyncio.Queue[Outcome | None] = asyncio.Queue()
         self._config = config
@@ -70,6 +72,7 @@ class Calls:
         self._context = context
         self._emit = emit
         self._approver = approver
+        self._keep_question = keep_question
         self._questions = Questions()
         self._inputs = Inputs(emit, answerer)
         self._calls: dict[str, _Call] = {}
@@ -172,16 +175,18 @@ class Calls:
                 granted = self._permissions.granted_by(tool)
                 call.granted, call.approval = granted is not None, granted or ""
                 return ProposedCall(use.id, use.name)
-            preview = await self._preview(tool, arguments, call)
+            whole = await self._preview(tool, arguments, call)
         except ToolError as error:
             call.refusal = error.message
             return refused
         key = call.approval = self._questions.ask(use).key
         question = ApprovalRequired(
             *(key, use.id, use.name, use.arguments, call.message_id),
-            *(preview, tool.hints, tool.always_asks),
+            *(whole, tool.hints, tool.always_asks),
         )
-        self._emit([question])
+        if self._keep_question is not None:
+            self._keep_question(question)
+        self._emit([replace(question, preview=in_short(whole) if whole is not None else None)])
         if self._approver is not None:
             self._asking.add(tasks.create_task(self._ask(self._approver, question)))
         return ProposedCall(use.id, use.name, "run", key)
@@ -202,7 +207,8 @@ class Calls:
             return None
         try:
             async with asyncio.timeout(PREVIEW_SECONDS):
-                return await tool.preview(arguments, self._context_of(call))
+                preview = await tool.preview(arguments, self._context_of(call))
+                return bounded(preview) if preview is not None else None
         except ToolError:
             raise
         except Exception:
@@ -254,6 +260,7 @@ class Calls:
                     decision,
                     stopped,
                     output.parts,
+                    output.files,
                 )
             ]
         )

@@ -89,7 +89,9 @@ class Run:
         self._conversation = conversation
         self._emit = emit
         self._prepare = prepare
-        content: tuple[ContentBlock, ...] = (*attachments, TextBlock(text))
+        # Attachments may come without a word, and some APIs refuse an empty text.
+        said = (TextBlock(text),) if text.strip() or not attachments else ()
+        content: tuple[ContentBlock, ...] = (*attachments, *said)
         first = Message(f"{run_id}-0", "user", content, conversation.last_id)
         conversation.append(first)
         self._state = start_run(run_id, RunLimits.of(config), first.size)

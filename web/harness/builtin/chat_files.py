@@ -14,10 +14,12 @@ from typing import TypeVar
 
 from web.harness.builtin.file_limits import FileLimits
 from web.harness.builtin.file_store import FileStore
+from web.harness.builtin.foreign_changes import Changed, Noted
 from web.harness.builtin.objects import checked_chunks
 from web.harness.builtin.paths import parse_path
 from web.harness.builtin.texts import MAX_TEXT_BYTES, replaced, text_of
 from web.harness.builtin.versions import FileInfo, Origin, Version
+from web.harness.tools.sniff import HEAD_BYTES, media_type_of
 from web.harness.tools.threads import run_in_thread
 from web.harness.tools.words import shown
 from web.harness.values.errors import ToolError
@@ -72,6 +74,13 @@ class OpenFile:
     def descriptor(self) -> int:
         """For reading by position, until the file is closed."""
         return self._descriptor
+
+
+class Excerpt(OpenFile):
+    """What a file held when it was opened, where more is only ever added to it."""
+
+    def read_now(self, start: int, size: int) -> bytes:
+        return super().read_now(start, max(0, min(size, self.size - start)))
 
 
 class ChatFiles:
@@ -200,6 +209,17 @@ class ChatFiles:
         """Removes a file. Its versions stay, and bring it back."""
         return await self._changed(lambda: self._store.delete(path, origin, seen=seen))
 
+    async def purge(self, path: str) -> None:
+        """Removes a file with all its versions, also one that was deleted, for good."""
+        await self._changed(lambda: self._store.purge(path))
+
+    async def take_back(self, path: str, sha256: str) -> bool:
+        """Removes a file that the person put in, for good, unless something was made of it since.
+
+        `sha256` is what it was. Says whether it was removed.
+        """
+        return await self._changed(lambda: self._store.take_back(path, sha256))
+
     async def versions(self, path: str) -> tuple[Version, ...]:
         """The kept versions of a file, oldest first, also of one that was deleted.
 
@@ -209,7 +229,34 @@ class ChatFiles:
 
     async def gone(self) -> dict[str, tuple[Version, ...]]:
         """The files that were deleted and have versions, with those, oldest first."""
-        return await on_disk(self._store.gone)
+        every = await self.histories()
+        return {path: versions for path, versions in every.items() if versions[-1].gone}
+
+    async def histories(self) -> dict[str, tuple[Version, ...]]:
+        """The kept versions of all files, of those that were deleted too, oldest first."""
+        return await on_disk(self._store.histories)
+
+    @contextlib.asynccontextmanager
+    async def open_log(self) -> AsyncIterator[tuple[OpenFile, tuple[str, ...]]]:
+        """The list of versions as it is now, and the digests of the contents that it names.
+
+        Raises NotFound where there are no versions.
+        """
+        with contextlib.ExitStack() as stack:
+            opening = self._store.open_log()
+            descriptor, size, digests = await on_disk(lambda: stack.enter_context(opening))
+            at = os.fstat(descriptor).st_mtime
+            yield Excerpt(descriptor, size, at, "", "text/plain"), digests
+
+    @contextlib.asynccontextmanager
+    async def open_content(self, sha256: str) -> AsyncIterator[OpenFile]:
+        """The content of some version, to be read piece by piece; it is not checked."""
+        with contextlib.ExitStack() as stack:
+            opening = self._store.open_content(sha256)
+            descriptor = await on_disk(lambda: stack.enter_context(opening))
+            status = os.fstat(descriptor)
+            kind = media_type_of(os.pread(descriptor, HEAD_BYTES, 0))
+            yield OpenFile(descriptor, status.st_size, status.st_mtime, sha256, kind)
 
     @contextlib.asynccontextmanager
     async def open_version(self, path: str, number: int) -> AsyncIterator[OpenFile]:
@@ -228,6 +275,21 @@ class ChatFiles:
     async def restore(self, path: str, number: int, origin: Origin) -> Version:
         """Brings an old version back, as a new one; the file may have been deleted."""
         return await self._changed(lambda: self._store.restore(path, number, origin))
+
+    async def note(self) -> Noted:
+        """The folder as it is before a program runs in it; see `keep_changes`.
+
+        What somebody changed with another program until now becomes versions of its own, as far as
+        it is not very much.
+        """
+        return await self._changed(self._store.note)
+
+    async def keep_changes(self, noted: Noted, origin: Origin) -> Changed:
+        """Makes versions of what a program has changed since, made by `origin`.
+
+        What is too much for that is named in words, and left as it lies.
+        """
+        return await self._changed(lambda: self._store.keep_changes(noted, origin))
 
     async def mark(self, data: JsonObject) -> bool:
         """Writes into the folder whose it is; False where there is no folder yet."""

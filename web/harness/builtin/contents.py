@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from web.harness.builtin.objects import Content, measured
-from web.harness.builtin.rooted import CHUNK_BYTES, RootedFolder, Stamp, chunks_of
+from web.harness.builtin.rooted import RootedFolder, Stamp
 from web.harness.builtin.version_log import VersionLog
+from web.harness.tools.beneath import CHUNK_BYTES, chunks_of
 
 
 class _Known(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a write would change, as lines that a person can read."""
+"""What a write would change, as lines that a person can read: all of them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import NamedTuple
 
 from web.harness.values.messages import JsonObject
 
-MAX_LINES = 400
-"""Of one preview; words say how many more there are."""
-MAX_LINE_CHARS = 500
 CONTEXT_LINES = 3
 
 _MAX_PAIRS = 20_000
 _MAX_COMPARED = 5_000
 _NO_NEWLINE = "The line above does not end with a line break."
 
-Row = list[str]
-"""`[kind, text]`, where the kind is same, add, cut or gap."""
+Block = list[str]
+"""`[kind, text]`, where the kind is same, add, cut or gap. The text is one line or several, with
+their line breaks."""
 
 
 class _Change(NamedTuple):
@@ -30,56 +28,42 @@ class _Change(NamedTuple):
     d: int
 
 
-class _Rows:
-    """The first `MAX_LINES` rows, and how many more there would be."""
-
-    def __init__(self) -> None:
-        self.kept: list[Row] = []
-        self.more = 0
-
-    def add(self, kind: str, lines: list[str]) -> None:
-        room = MAX_LINES - len(self.kept)
-        self.kept += [[kind, line] for line in lines[:room]]
-        self.more += max(0, len(lines) - room)
-
-
 def new_file_preview(path: str, content: str) -> JsonObject:
     """The whole content as added lines, in the shape of `change_preview`."""
     return _whole_preview(path, "New file", content)
 
 
 def replacement_preview(path: str, content: str) -> JsonObject:
-    """For a file that exists and is no text, so that there is nothing to compare."""
-    return _whole_preview(path, "The file exists and is not text. All of it is replaced.", content)
+    """For a file that exists and is no text, or too large a one, so that it is not compared."""
+    note = "The file exists and is not text that can be compared. All of it is replaced."
+    return _whole_preview(path, note, content)
 
 
 def deletion_preview(path: str, content: str | None) -> JsonObject:
-    """All lines as cut ones; words alone for a file that is no text (None)."""
-    rows = _Rows()
-    rows.add("cut", _lines(content or ""))
+    """All lines as cut ones; words alone for a file that is no text, or a very large one (None)."""
     note = "The file is deleted. It can be brought back."
-    return _preview(path, note if content is not None else f"{note} It is not text.", rows)
+    if content is None:
+        note += " What it holds is not shown: it is no text, or too large."
+    return _preview(path, note, [["cut", content]] if content else [])
 
 
 def _whole_preview(path: str, note: str, content: str) -> JsonObject:
-    rows = _Rows()
-    rows.add("add", _lines(content))
-    return _preview(path, note, rows)
+    return _preview(path, note, [["add", content]] if content else [])
 
 
 def change_preview(path: str, before: str, after: str) -> JsonObject:
     """`{"kind": "diff", "path", "note", "lines": [["same" | "add" | "cut" | "gap", text], ...]}`.
 
-    Changed lines with three lines around them; what lies between is a gap in words. At most
-    `MAX_LINES` rows, each of at most `MAX_LINE_CHARS` characters.
+    All changed lines with three lines around them; what lies between is a gap in words. A text is
+    one line or several of a kind.
     """
     if before == after:
-        return _preview(path, "No change", _Rows())
+        return _preview(path, "No change", [])
     first, second = _lines(before), _lines(after)
     changes = _changes(first, second)
     count = sum(max(change.b - change.a, change.d - change.c) for change in changes)
     note = f"The file exists. {_count(count, 'line changes', 'lines change')}."
-    return _preview(path, note, _rows(first, second, changes))
+    return _preview(path, note, _blocks(first, second, changes))
 
 
 def _lines(text: str) -> list[str]:
@@ -117,45 +101,40 @@ def _costly(old: list[str], new: list[str]) -> bool:
     return sum(times[line] for line in old) > _MAX_PAIRS
 
 
-def _rows(first: list[str], second: list[str], changes: list[_Change]) -> _Rows:
-    rows = _Rows()
+def _blocks(first: list[str], second: list[str], changes: list[_Change]) -> list[Block]:
+    blocks: list[Block] = []
+
+    def add(kind: str, lines: list[str]) -> None:
+        if lines:
+            blocks.append([kind, "".join(lines)])
+
     shown = 0
     next_begins = [*(change.a for change in changes[1:]), len(first)]
     for change, next_begin in zip(changes, next_begins, strict=True):
         begin = max(shown, change.a - CONTEXT_LINES)
-        _add_gap(rows, begin - shown)
-        rows.add("same", first[begin : change.a])
-        rows.add("cut", first[change.a : change.b])
-        rows.add("add", second[change.c : change.d])
+        add("gap", _gap(begin - shown))
+        add("same", first[begin : change.a])
+        add("cut", first[change.a : change.b])
+        add("add", second[change.c : change.d])
         shown = min(next_begin, change.b + CONTEXT_LINES)
-        rows.add("same", first[change.b : shown])
-    _add_gap(rows, len(first) - shown)
-    return rows
+        add("same", first[change.b : shown])
+    add("gap", _gap(len(first) - shown))
+    return blocks
 
 
-def _add_gap(rows: _Rows, lines: int) -> None:
-    if lines > 0:
-        rows.add("gap", [_count(lines, "unchanged line", "unchanged lines")])
+def _gap(lines: int) -> list[str]:
+    return [_count(lines, "unchanged line", "unchanged lines")] if lines > 0 else []
 
 
-def _preview(path: str, note: str, rows: _Rows) -> JsonObject:
-    lines: list[Row] = []
-    for kind, text in rows.kept:
+def _preview(path: str, note: str, blocks: list[Block]) -> JsonObject:
+    lines: list[Block] = []
+    for kind, text in blocks:
         # A carriage return would be lost in HTML, and with it the reason for a change.
-        line = text.removesuffix("\n").replace("\r", "\N{SYMBOL FOR CARRIAGE RETURN}")
-        lines.append([kind, _shortened(line)])
+        lines.append([kind, text.replace("\r", "\N{SYMBOL FOR CARRIAGE RETURN}")])
         # Otherwise a change of only the last line break would show two equal lines.
         if kind in ("add", "cut") and not text.endswith("\n"):
             lines.append(["gap", _NO_NEWLINE])
-    if rows.more:
-        lines.append(["gap", f"{_count(rows.more, 'more line is', 'more lines are')} not shown"])
     return {"kind": "diff", "path": path, "note": note, "lines": lines}
-
-
-def _shortened(line: str) -> str:
-    if len(line) <= MAX_LINE_CHARS:
-        return line
-    return f"{line[:MAX_LINE_CHARS]}… ({len(line) - MAX_LINE_CHARS:,} more characters)"
 
 
 def _count(number: int, one: str, many: str) -> str:

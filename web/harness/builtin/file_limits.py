@@ -18,7 +18,8 @@ class FileLimits:
 
     `kept_versions` bounds the versions of one file, `max_versions` those of all files together,
     `kept_bytes` the content of those that are not the files as they are now. Beyond a bound the
-    oldest versions are dropped; the last one of a file that is there never is.
+    oldest versions are dropped; the last one of a file that is there never is. `busy_seconds` is
+    how long another program may hold the folder's lock before that is an error.
     """
 
     max_file_bytes: int = 100 * 1024 * 1024
@@ -27,6 +28,7 @@ class FileLimits:
     kept_versions: int = 50
     max_versions: int = 20_000
     kept_bytes: int = 1024 * 1024 * 1024
+    busy_seconds: float = 3.0
 
     def check_room(self, listing: Listing, path: str, size: int, *, new: bool) -> None:
         """Whether a file may have that size, besides those that are there.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from web.harness.builtin.file_limits import FileLimits
+from web.harness.builtin.foreign_changes import Changed, Noted, keep_changes, note_folder
 from web.harness.builtin.ledger import Ledger, Room
 from web.harness.builtin.marker import write_marker
 from web.harness.builtin.objects import NOTHING, Content, Incoming, opened_object
@@ -20,8 +21,15 @@ from web.harness.builtin.reserved import (
     write_record_files,
 )
 from web.harness.builtin.rooted import FileEntry, Listing, Stamp
-from web.harness.builtin.version_log import VersionLog
-from web.harness.builtin.versions import FileInfo, History, Origin, Version
+from web.harness.builtin.version_log import VersionLog, opened_log
+from web.harness.builtin.versions import (
+    PERSON,
+    FileInfo,
+    History,
+    Origin,
+    Version,
+    referenced,
+)
 from web.harness.tools.words import shown
 from web.harness.values.errors import LimitExceeded, NotFound, ToolError
 from web.harness.values.messages import JsonObject
@@ -84,14 +92,37 @@ class FileStore:
                 self._ledger.adopt(room, path)
             return tuple(room.log.history(path).versions)
 
-    def gone(self) -> dict[str, tuple[Version, ...]]:
-        """The kept versions of each file that was deleted."""
+    def histories(self) -> dict[str, tuple[Version, ...]]:
+        """The kept versions of each file, also of those that were deleted."""
         with self._ledger.looking() as room:
             return {
                 path: tuple(history.versions)
                 for path, history in room.log.histories.items()
-                if history.last is not None and history.last.gone
+                if history.versions
             }
+
+    @contextlib.contextmanager
+    def open_log(self) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """A descriptor of the list of versions, its size now, and the digests of what it names.
+
+        NotFound where there are no versions.
+        """
+        with contextlib.ExitStack() as stack:
+            with self._ledger.looking() as room:
+                digests = tuple(sorted(set(referenced(room.log.histories))))
+                if not digests:
+                    raise NotFound("No versions of this chat's files are kept.")
+                descriptor = stack.enter_context(opened_log(room.reserved))
+                size = os.fstat(descriptor).st_size
+            yield descriptor, size, digests
+
+    @contextlib.contextmanager
+    def open_content(self, sha256: str) -> Iterator[int]:
+        """A descriptor of the content of some version. NotFound where it is not kept."""
+        with contextlib.ExitStack() as stack:
+            with self._ledger.looking() as room:
+                descriptor = stack.enter_context(opened_object(room.reserved, sha256))
+            yield descriptor
 
     @contextlib.contextmanager
     def open_version(self, path: str, number: int) -> Iterator[tuple[int, Version]]:
@@ -185,6 +216,37 @@ class FileStore:
 
         return self._ledger.change(path, change)
 
+    def purge(self, path: str) -> None:
+        """Removes a file with all its versions, also one that is too large to be a version."""
+        path = _written(path)
+        with self._ledger.changing() as room:
+            if self.rooted.status(path) is not None:
+                self.rooted.delete(path, lambda status: None)
+                self._contents.forget(path)
+            elif room.log.history(path).last is None:
+                raise _missing(path)
+            self._ledger.forget(room, path)
+
+    def take_back(self, path: str, sha256: str) -> bool:
+        """Removes a file that a person put in, with its version; whether it did.
+
+        What is another by now stays, and what has been changed in between.
+        """
+        path = _written(path)
+
+        def change(room: Room, before: Content | None) -> bool:
+            history = room.log.history(path)
+            if before is None or before.sha256 != sha256 or len(history.versions) != 1:
+                return False
+            if history.versions[0].origin != PERSON:
+                return False
+            gone = self._ledger.version(history, NOTHING, "deleted", PERSON)
+            self._ledger.place(room, path, before, gone)
+            self._ledger.forget(room, path)
+            return True
+
+        return self._ledger.change(path, change)
+
     def restore(self, path: str, number: int, origin: Origin) -> Version:
         """Brings an old version back, as a new one."""
         path = _written(path)
@@ -201,6 +263,14 @@ class FileStore:
             return self._ledger.place(room, path, before, replace(version, restored=number))
 
         return self._ledger.change(path, change)
+
+    def note(self) -> Noted:
+        """See `note_folder`."""
+        return note_folder(self._ledger)
+
+    def keep_changes(self, noted: Noted, origin: Origin) -> Changed:
+        """See the function of that name."""
+        return keep_changes(self._ledger, noted, origin)
 
     # The readable record, and the marker
 

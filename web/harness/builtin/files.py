@@ -1,4 +1,4 @@
-"""The tools for the files of a chat: read, list, write, edit, delete."""
+"""The tools for the files of a chat: read (pictures too), list, write, edit, delete."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace as replaced_in
 from typing import Annotated
 
-from web.harness.builtin.chat_files import ChatFiles, on_disk
+from web.harness.builtin.chat_files import ChatFiles, OpenFile, on_disk
 from web.harness.builtin.diffs import (
     change_preview,
     deletion_preview,
@@ -17,12 +17,15 @@ from web.harness.builtin.diffs import (
 from web.harness.builtin.file_search import find_tool, in_folder, search_tool
 from web.harness.builtin.paths import parse_path
 from web.harness.builtin.texts import MAX_TEXT_BYTES, Extract, extract, replaced, text_of
-from web.harness.builtin.versions import Origin
+from web.harness.builtin.versions import call_origin
 from web.harness.tools.functions import function_tool
-from web.harness.tools.tool import PermissionLevel, Preview, Tool, ToolContext
+from web.harness.tools.outputs import MAX_PICTURE_BYTES
+from web.harness.tools.pictures import MAX_PIXELS, MODEL_TYPES, image_block, is_too_large
+from web.harness.tools.tool import PermissionLevel, Preview, Tool, ToolContext, ToolOutput
 from web.harness.tools.words import describe, shown
 from web.harness.values.errors import HarnessError, NotFound, ToolError
-from web.harness.values.messages import JsonObject
+from web.harness.values.messages import JsonObject, TextBlock
+from web.harness.values.text import amount
 
 MAX_CONTENT_BYTES = 1024 * 1024
 """Of a text that a model writes in one call."""
@@ -79,23 +82,46 @@ def _read_tool(files: ChatFiles) -> Tool:
         path: Path,
         start_line: Annotated[int, "The first line, counted from 1."] = 1,
         lines: Annotated[int, "How many lines at most."] = READ_LINES,
-    ) -> str:
-        """Reads a text file of the chat's folder, or some of its lines."""
+    ) -> ToolOutput:
+        """Reads a text file of the chat's folder, or some of its lines; looks at a picture."""
         if start_line < 1 or lines < 1:
             raise ToolError("start_line and lines must be 1 or more.")
         async with files.open(path) as file:
             found = await on_disk(
                 lambda: extract(file.descriptor, start_line, lines, MAX_READ_BYTES)
             )
-            if found is None:
-                raise ToolError(
-                    f"{shown(path)} is not text in UTF-8 ({_bytes(file.size)}, {file.media_type})."
-                )
-        return _with_range(path, found)
+            if found is not None:
+                return ToolOutput.of(_with_range(path, found))
+            if file.media_type in MODEL_TYPES:
+                return await _picture(path, file)
+            raise ToolError(
+                f"{shown(path)} is not text in UTF-8 ({_bytes(file.size)}, {file.media_type})."
+            )
 
     return function_tool(
         read_file, permission=PermissionLevel.ALLOW, replay="safe", share_signature=True
     )
+
+
+async def _picture(path: str, file: OpenFile) -> ToolOutput:
+    """A picture for a model to see, and in words what it is, as text for those who cannot."""
+    if file.size > MAX_PICTURE_BYTES:
+        raise ToolError(
+            f"{shown(path)} is a picture of {amount(file.size)}; one of at most "
+            f"{amount(MAX_PICTURE_BYTES)} can be looked at."
+        )
+    block = image_block(await file.read(0, MAX_PICTURE_BYTES), path.rpartition("/")[2])
+    if block is None:
+        raise ToolError(
+            f"{shown(path)} is no picture that can be looked at: it begins like one of type "
+            f"{file.media_type}, but is broken."
+        )
+    if is_too_large((block.width, block.height)):
+        raise ToolError(
+            f"{shown(path)} is a picture of {block.width:,} x {block.height:,} pixels; one of at "
+            f"most {MAX_PIXELS:,} pixels can be looked at."
+        )
+    return ToolOutput((TextBlock(block.line), block))
 
 
 def _with_range(path: str, found: Extract) -> str:
@@ -145,7 +171,7 @@ def _write_tool(files: ChatFiles, seen: _Seen) -> Tool:
         """Writes a text file of the chat's folder. One that exists is replaced if asked for."""
         data = content.encode()
         version = await files.write(
-            path, data, _origin(context), replace=replace, seen=seen.take(context, path)
+            path, data, call_origin(context), replace=replace, seen=seen.take(context, path)
         )
         if version.origin.call_id != context.call_id:
             return f"{path} holds exactly this already ({_bytes(len(data))})."
@@ -189,7 +215,7 @@ def _edit_tool(files: ChatFiles, seen: _Seen) -> Tool:
     ) -> str:
         """Replaces a piece of text in a file of the chat's folder."""
         version = await files.edit(
-            path, old, new, _origin(context), every=all, seen=seen.take(context, path)
+            path, old, new, call_origin(context), every=all, seen=seen.take(context, path)
         )
         return f"Edited {path} ({_bytes(version.size)}, now version {version.number})."
 
@@ -214,7 +240,7 @@ def _edit_tool(files: ChatFiles, seen: _Seen) -> Tool:
 def _delete_tool(files: ChatFiles, seen: _Seen) -> Tool:
     async def delete_file(path: Path, context: ToolContext) -> str:
         """Deletes a file of the chat's folder. The person can bring it back."""
-        await files.delete(path, _origin(context), seen=seen.take(context, path))
+        await files.delete(path, call_origin(context), seen=seen.take(context, path))
         return f"Deleted {path}."
 
     async def preview(context: ToolContext, path: str) -> JsonObject:
@@ -264,10 +290,6 @@ async def _before(files: ChatFiles, path: str) -> tuple[str, str | None]:
     except NotFound:
         return "", None
     return hashlib.sha256(data).hexdigest(), text_of(data)
-
-
-def _origin(context: ToolContext) -> Origin:
-    return Origin("call", context.run_id, context.call_id, context.approval, context.decision)
 
 
 def _bytes(size: int) -> str:

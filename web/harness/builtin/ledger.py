@@ -13,9 +13,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from web.harness.builtin.contents import Contents
 from web.harness.builtin.file_limits import FileLimits
+from web.harness.builtin.folder_lock import FolderLock
 from web.harness.builtin.objects import (
     NOTHING,
     Content,
@@ -25,18 +27,21 @@ from web.harness.builtin.objects import (
     remove_objects,
     remove_unused,
 )
-from web.harness.builtin.reserved import locked, made_folder, remove_temporaries, reserved_folder
-from web.harness.builtin.rooted import RootedFolder, Stamp, chunks_of
+from web.harness.builtin.reserved import made_folder, remove_temporaries, reserved_folder
+from web.harness.builtin.rooted import RootedFolder, Stamp
 from web.harness.builtin.version_log import VersionLog
 from web.harness.builtin.versions import OUTSIDE, Deed, History, Origin, Version, referenced
+from web.harness.tools.beneath import chunks_of
 from web.harness.tools.words import shown
 from web.harness.values.errors import LimitExceeded, NotFound, ToolError
+
+T = TypeVar("T")
 
 CHANGE_ATTEMPTS = 20
 """Times somebody else may change a file at the same moment before that is an error."""
 
 
-class _ChangedMeanwhileError(Exception):
+class ChangedMeanwhileError(Exception):
     """Somebody else has changed the file between the look at it and its replacement."""
 
 
@@ -62,6 +67,7 @@ class Ledger:
         self.limits = limits
         self.contents = Contents(self.rooted)
         self._now = now
+        self._lock = FolderLock(limits.busy_seconds)
         self._log = VersionLog()
         self._swept = False
 
@@ -72,14 +78,14 @@ class Ledger:
             if reserved is None:
                 yield Room(-1, VersionLog())
                 return
-            with locked(reserved):
+            with self._lock.held(reserved):
                 self._catch_up(reserved)
                 yield Room(reserved, self._log)
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Room]:
         """The lock, held, and what crashes left cleared away."""
-        with made_folder(self.rooted) as reserved, locked(reserved):
+        with made_folder(self.rooted) as reserved, self._lock.held(reserved):
             self._catch_up(reserved)
             if not self._swept:
                 self._swept = True
@@ -105,23 +111,26 @@ class Ledger:
             stamp = self.contents.stamp(plan[0])
         self._log.settle(reserved, content.sha256, stamp)
 
-    def change(self, path: str, change: Callable[[Room, Content | None], Version]) -> Version:
-        """Has `change` make a version of what the file holds now, None where there is none."""
+    def change(self, path: str, change: Callable[[Room, Content | None], T]) -> T:
+        """Has `change` do its work on what the file holds now, None where there is none."""
         with self.changing() as room:
             for _ in range(CHANGE_ATTEMPTS):
-                with contextlib.suppress(_ChangedMeanwhileError):
+                with contextlib.suppress(ChangedMeanwhileError):
                     return change(room, self.adopt(room, path))
         raise ToolError(f"{shown(path)} is being changed by another program. Try again later.")
 
-    def adopt(self, room: Room, path: str) -> Content | None:
-        """The file as it is now, None where there is none; a version, if it is none yet."""
+    def adopt(self, room: Room, path: str, origin: Origin | None = None) -> Content | None:
+        """The file as it is now, None where there is none; a version, if it is none yet.
+
+        `origin` is who made it so, None for somebody outside.
+        """
         status = self.rooted.status(path)
         history = room.log.history(path)
         last = history.last
         if status is None:
             self.contents.forget(path)
             if last is not None and not last.gone:
-                found = self.version(history, NOTHING, "found", OUTSIDE)
+                found = self.version(history, NOTHING, "found", origin or OUTSIDE)
                 self._write_down(room, path, found, None)
             return None
         # Looked at whatever its stamp says: two changes may be too close for the disk's clock.
@@ -135,8 +144,8 @@ class Ledger:
                 )
             with self.rooted.open_read(path) as descriptor:
                 if self.keep(room, chunks_of(descriptor)) != content:
-                    raise _ChangedMeanwhileError
-            found = self.version(history, content, "found", OUTSIDE)
+                    raise ChangedMeanwhileError
+            found = self.version(history, content, "found", origin or OUTSIDE)
             found = replace(found, at=status.st_mtime)
             self._write_down(room, path, found, self.contents.stamp(path))
         return content
@@ -163,12 +172,12 @@ class Ledger:
 
         def check(status: os.stat_result | None) -> None:
             if (Stamp.of(status) if status is not None else None) != expected:
-                raise _ChangedMeanwhileError
+                raise ChangedMeanwhileError
 
         room.log.plan(room.reserved, path, version)
         try:
             stamp = self._carry_out(room, path, version, check)
-        except _ChangedMeanwhileError:
+        except ChangedMeanwhileError:
             room.log.undo(room.reserved)
             raise
         except (NotFound, ToolError, OSError):
@@ -216,8 +225,19 @@ class Ledger:
     def _prune(self, room: Room, path: str) -> None:
         """Drops the oldest versions beyond the bounds, and their content where nobody has it."""
         dropped = self.limits.beyond(room.log.histories, path)
-        if not dropped:
-            return
+        if dropped:
+            self._drop(room, dropped)
+            room.log.compact(room.reserved)
+
+    def forget(self, room: Room, path: str) -> None:
+        """Drops all versions of a path, and what the log says of them, for good."""
+        history = room.log.history(path)
+        if history.last is not None:
+            self._drop(room, {path: history.last.number})
+            room.log.compact(room.reserved, spare=0)
+
+    def _drop(self, room: Room, dropped: dict[str, int]) -> None:
+        """Drops the versions of each path up to a number, and the content that nobody else has."""
         gone = {
             version.sha256
             for each, number in dropped.items()
@@ -226,4 +246,3 @@ class Ledger:
         }
         room.log.drop(room.reserved, dropped)
         remove_objects(room.reserved, gone - set(referenced(room.log.histories)))
-        room.log.compact(room.reserved)

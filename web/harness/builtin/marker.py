@@ -10,7 +10,8 @@ from typing import Any
 
 from web.harness.builtin.paths import RESERVED_FOLDER
 from web.harness.builtin.reserved import reserved_folder
-from web.harness.builtin.rooted import FILE_MODE, RootedFolder, make_temporary, write_all
+from web.harness.builtin.rooted import RootedFolder, make_temporary, write_all
+from web.harness.tools.beneath import FILE_MODE, open_plain
 from web.harness.values.errors import HarnessError
 from web.harness.values.messages import JsonObject
 
@@ -43,12 +44,11 @@ def write_marker(rooted: RootedFolder, data: JsonObject) -> bool:
 
 def read_marker(folder: Path) -> dict[str, Any]:
     """What the marker of a folder says; nothing where there is none that can be read."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         with reserved_folder(RootedFolder(folder)) as reserved:
             if reserved is None:
                 return {}
-            descriptor = os.open(MARKER, flags, dir_fd=reserved)
+            descriptor = open_plain(reserved, MARKER, MARKER)
             with open(descriptor, "rb") as file:
                 data = json.loads(file.read(_MOST_BYTES))
     except (OSError, ValueError, HarnessError):

@@ -15,14 +15,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from web.harness.builtin.rooted import (
-    FILE_MODE,
-    chunks_of,
-    make_temporary,
-    open_folder,
-    open_plain,
-    write_all,
-)
+from web.harness.builtin.rooted import make_temporary, write_all
+from web.harness.tools.beneath import FILE_MODE, chunks_of, open_folder, open_plain
 from web.harness.tools.sniff import HEAD_BYTES, media_type_of
 from web.harness.values.errors import LimitExceeded, NotFound, ToolError
 
@@ -120,10 +114,11 @@ class Incoming:
 def _made_and_held(folder: int) -> tuple[str, int]:
     while True:
         name, descriptor = make_temporary(folder)
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        # Between the two steps it looked abandoned.
-        if os.fstat(descriptor).st_nlink:
-            return name, descriptor
+        # Between the two steps it looks abandoned: who took it for that removes it.
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:
+                return name, descriptor
         os.close(descriptor)
 
 

@@ -1,28 +1,17 @@
-"""The reserved folder `.harness/` beside a chat's files, and the lock that lies in it."""
+"""The reserved folder `.harness/` beside a chat's files, and the record that lies in it."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import time
 from collections.abc import Iterable, Iterator
 
 from web.harness.builtin.paths import RESERVED_FOLDER, TEMPORARY_PREFIX
-from web.harness.builtin.rooted import (
-    FILE_MODE,
-    RootedFolder,
-    make_temporary,
-    open_folder,
-    open_plain,
-    write_all,
-)
-from web.harness.values.errors import NotFound, ToolError
+from web.harness.builtin.rooted import RootedFolder, make_temporary, write_all
+from web.harness.tools.beneath import FILE_MODE, open_folder, open_plain
+from web.harness.values.errors import NotFound
 
-LOCK_NAME, RECORD = "lock", "record"
-LOCK_SECONDS = 30.0
-"""So long somebody else may hold the lock before that is an error."""
-_LOCK_PAUSE = 0.005
+RECORD = "record"
 
 
 @contextlib.contextmanager
@@ -41,41 +30,6 @@ def reserved_folder(rooted: RootedFolder) -> Iterator[int | None]:
             folder = rooted.folder([RESERVED_FOLDER], RESERVED_FOLDER, create=False)
             descriptor = stack.enter_context(folder)
         yield descriptor
-
-
-@contextlib.contextmanager
-def locked(reserved: int) -> Iterator[None]:
-    """Holds the lock of a folder's files: one thread of one process does at a time.
-
-    Raises ToolError when somebody else keeps it too long.
-    """
-    descriptor = _hold(reserved)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _hold(reserved: int) -> int:
-    """A descriptor of the lock file, which holds the lock until it is closed."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(LOCK_NAME, flags, 0o644, dir_fd=reserved)
-    end = time.monotonic() + LOCK_SECONDS
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return descriptor
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise ToolError(
-                        f"Another program has been writing to the chat's files for "
-                        f"{LOCK_SECONDS:g} seconds. Try again later."
-                    ) from None
-            time.sleep(_LOCK_PAUSE)
-    except BaseException:
-        os.close(descriptor)
-        raise
 
 
 def write_record_files(reserved: int, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:

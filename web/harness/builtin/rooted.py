@@ -1,16 +1,12 @@
 """One folder, and no way out of it.
 
-Every name of a path is opened relative to the descriptor of the folder before it, without
-following links, so that what was checked is what is used: a folder that is swapped for a link
-meanwhile is either not entered, or was entered before and is still the same folder. This needs
-`dir_fd` and `O_NOFOLLOW`, which Linux and macOS have and Windows has not; there, making a
+Paths are checked by `paths`, and opened by `beneath`. Where the system cannot do so, making a
 `RootedFolder` raises ConfigurationError.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
 import stat
@@ -20,18 +16,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from web.harness.builtin.paths import MAX_DEPTH, RESERVED_FOLDER, TEMPORARY_PREFIX, parse_path
+from web.harness.tools.beneath import (
+    FILE_MODE,
+    FOLDER_FLAGS,
+    FOLDER_MODE,
+    chunks_of,
+    folder_below,
+    in_words,
+    is_plain,
+    open_folder,
+    open_plain,
+    plain_status,
+)
 from web.harness.tools.words import shown
 from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound, ToolError
 
-FILE_MODE = 0o644
-FOLDER_MODE = 0o755
-CHUNK_BYTES = 256 * 1024
-
-OPEN_ATTEMPTS = 100
-"""Times a file may be replaced while it is opened before that is an error."""
-
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAKE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -137,7 +136,7 @@ class RootedFolder:
         """Removes a file, and the folders around it that hold nothing any more."""
         *folders, name = parse_path(path)
         with self.folder(folders, path, create=False) as parent:
-            check(_plain(parent, name, path))
+            check(plain_status(parent, name, path))
             os.unlink(name, dir_fd=parent)
             os.fsync(parent)
         while folders:
@@ -153,7 +152,7 @@ class RootedFolder:
         *folders, name = parse_path(path)
         try:
             with self.folder(folders, path, create=False) as parent:
-                return _plain(parent, name, path)
+                return plain_status(parent, name, path)
         except NotFound:
             return None
 
@@ -176,44 +175,17 @@ class RootedFolder:
 
         The names are taken as they are; `path` is what errors call the way.
         """
-        descriptor = -1
         try:
             if create:
                 self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-            descriptor = os.open(self.root, _FOLDER_FLAGS)
-            for name in names:
-                inner = open_folder(descriptor, name, create=create)
-                os.close(descriptor)
-                descriptor = inner
+            root = os.open(self.root, FOLDER_FLAGS)
         except OSError as error:
-            if descriptor >= 0:
-                os.close(descriptor)
-            raise _in_words(error, path, folder=True) from error
+            raise in_words(error, path, folder=True) from error
         try:
-            yield descriptor
+            with folder_below(root, names, path, create=create) as descriptor:
+                yield descriptor
         finally:
-            os.close(descriptor)
-
-
-def chunks_of(descriptor: int, limit: int | None = None) -> Iterator[bytes]:
-    """What an open file holds from where it stands, at most `limit` bytes, piece by piece."""
-    left = limit
-    # A file may grow while it is read, so its size is no promise.
-    while left is None or left > 0:
-        chunk = os.read(descriptor, CHUNK_BYTES if left is None else min(CHUNK_BYTES, left))
-        if not chunk:
-            return
-        if left is not None:
-            left -= len(chunk)
-        yield chunk
-
-
-def open_folder(parent: int, name: str, *, create: bool) -> int:
-    """A descriptor of the folder of that name, which is made where it is missing, if so wished."""
-    if create:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, FOLDER_MODE, dir_fd=parent)
-    return os.open(name, _FOLDER_FLAGS, dir_fd=parent)
+            os.close(root)
 
 
 def make_temporary(parent: int) -> tuple[str, int]:
@@ -226,36 +198,6 @@ def write_all(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
-
-
-def open_plain(parent: int, name: str, path: str) -> int:
-    """Opens for reading the very file that was looked at: one in its place is looked at anew.
-
-    A hard link that is replaced after it was opened has one name left, as a plain file has; but
-    that is not the name by which it was opened.
-    """
-    for _ in range(OPEN_ATTEMPTS):
-        seen = _plain(parent, name, path)
-        try:
-            # Should a pipe have taken the file's place by now, opening it does not wait.
-            descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
-        except OSError as error:
-            raise _in_words(error, path) from error
-        status = os.fstat(descriptor)
-        if os.path.samestat(seen, status) and _is_plain(status) and _is_named(descriptor, name):
-            return descriptor
-        os.close(descriptor)
-    raise ToolError(f"The file '{path}' is being replaced all the time. Try again later.")
-
-
-def _plain(parent: int, name: str, path: str) -> os.stat_result:
-    """The status of a plain file, before it is opened: opening a device may already act."""
-    try:
-        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except OSError as error:
-        raise _in_words(error, path) from error
-    _refuse_unless_plain(status, path)
-    return status
 
 
 def _replace(
@@ -274,7 +216,7 @@ def _replace(
         os.fchmod(descriptor, FILE_MODE)
         os.fsync(descriptor)
         try:
-            check(_plain(parent, name, path))
+            check(plain_status(parent, name, path))
         except NotFound:
             check(None)
         os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
@@ -285,7 +227,7 @@ def _replace(
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=parent)
         if isinstance(error, OSError):
-            raise _in_words(error, path) from error
+            raise in_words(error, path) from error
         raise
     finally:
         os.close(descriptor)
@@ -342,54 +284,6 @@ def _walk(folder: int, names: tuple[str, ...], listing: Listing, limit: int) -> 
 
 def _reachable(names: tuple[str, ...], status: os.stat_result) -> bool:
     try:
-        return parse_path("/".join(names)) == names and _is_plain(status)
+        return parse_path("/".join(names)) == names and is_plain(status)
     except ToolError:
         return False
-
-
-def _is_named(descriptor: int, name: str) -> bool:
-    """Whether an open file still has the name it was opened by. Where the system cannot say so
-    (it has no /proc), the looks before and after it was opened have to do."""
-    try:
-        return os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")) == name
-    except FileNotFoundError:
-        return True
-
-
-def _is_plain(status: os.stat_result) -> bool:
-    # A file that was replaced after it was opened has no name left, and is as good.
-    return stat.S_ISREG(status.st_mode) and status.st_nlink <= 1
-
-
-def _refuse_unless_plain(status: os.stat_result, path: str) -> None:
-    if _is_plain(status):
-        return
-    mode = status.st_mode
-    if stat.S_ISDIR(mode):
-        what = "is a folder"
-    elif stat.S_ISLNK(mode):
-        what = "is a link, and links are not followed"
-    elif stat.S_ISREG(mode):
-        what = "has a second name elsewhere (a hard link)"
-    else:
-        what = "is a device, pipe or socket"
-    raise ToolError(f"{shown(path)} {what}; only plain files can be used.")
-
-
-def _in_words(error: OSError, path: str, *, folder: bool = False) -> Exception:
-    """The error that a model and a person can use, or the same one where it is the disk's."""
-    match error.errno:
-        case errno.ENOENT:
-            return NotFound(f"There is no file {shown(path)}.")
-        case errno.ELOOP | errno.ENOTDIR | errno.EEXIST if folder:
-            return ToolError(f"A folder on the way to {shown(path)} is a link or a file.")
-        case errno.ELOOP:
-            return ToolError(f"{shown(path)} is a link, and links are not followed.")
-        case errno.EISDIR | errno.ENOTEMPTY:
-            return ToolError(f"{shown(path)} is a folder; only plain files can be used.")
-        case errno.ENAMETOOLONG:
-            return ToolError(f"The path {shown(path)} is too long for this disk.")
-        case errno.ENXIO:
-            return ToolError(f"{shown(path)} is a device, pipe or socket.")
-        case _:
-            return error

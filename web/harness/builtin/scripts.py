@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 
 from web.harness.tools.processes import started
+from web.harness.tools.strays import no_strays
 from web.harness.tools.words import shown
 from web.harness.values.errors import ToolError
 
@@ -55,30 +56,33 @@ async def run_script(
 ) -> Finished:
     """Runs a command in a folder and waits until it has ended, for at most `seconds`.
 
-    No shell reads the command. Of `environ` it gets PATH, HOME and LANG; it has no input. It leads
-    a process group, which is killed at its end, at the time limit, and when the caller is
-    cancelled. Raises ToolError when it cannot be started.
+    No shell reads the command. Of `environ` it gets PATH, HOME and LANG, and one variable by which
+    all that it starts is known; it has no input. It leads a process group. At its end, at the time
+    limit, and when the caller is cancelled, the group is killed, and what has left it as far as
+    `strays` finds it. Raises ToolError when it cannot be started.
     """
     script = _Script()
-    try:
-        transport = await started(
-            script,
-            command,
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env={name: environ[name] for name in _PASSED_ON if name in environ},
-        )
-    except (OSError, ValueError) as error:
-        raise ToolError(f"The script could not be started: {error}.") from error
+    passed_on = {name: environ[name] for name in _PASSED_ON if name in environ}
     timed_out = False
-    try:
-        async with asyncio.timeout(seconds):
-            await script.ended.wait()
-    except TimeoutError:
-        timed_out = True
-    finally:
-        await _end(script, transport)
+    async with no_strays() as mark:
+        try:
+            transport = await started(
+                script,
+                command,
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=passed_on | mark,
+            )
+        except (OSError, ValueError) as error:
+            raise ToolError(f"The script could not be started: {error}.") from error
+        try:
+            async with asyncio.timeout(seconds):
+                await script.ended.wait()
+        except TimeoutError:
+            timed_out = True
+        finally:
+            await _end(script, transport)
     code = transport.get_returncode()
     return Finished(
         -signal.SIGKILL if code is None else code,

@@ -12,18 +12,21 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
+from web.harness.builtin.chat_files import ChatFiles
+from web.harness.builtin.foreign_changes import NOTHING_CHANGED, Changed
 from web.harness.builtin.scripts import Finished, interpreter_of, run_script
+from web.harness.builtin.versions import call_origin
 from web.harness.skills.library import Skills
 from web.harness.skills.names import parse_file_path
 from web.harness.skills.skill import Skill, SkillOrigin, SkillText
 from web.harness.tools.functions import function_tool
 from web.harness.tools.threads import run_in_thread
 from web.harness.tools.tool import PermissionLevel, Tool, ToolContext, ToolOutput
-from web.harness.tools.words import clean, describe, did_you_mean, shorten, shown
+from web.harness.tools.words import clean, describe, did_you_mean, shown
 from web.harness.values.errors import HarnessError, NotFound, ToolError
-from web.harness.values.messages import JsonObject
+from web.harness.values.messages import JsonObject, TextBlock
 
 T = TypeVar("T")
 
@@ -33,10 +36,8 @@ MAX_ARGUMENT_CHARS = 4_000
 MAX_LISTED_FILES = 100
 MAX_READ_BYTES = 1024 * 1024
 """Of a file that is read in pieces."""
-MAX_SHOWN_CHARS = 20_000
-"""Of a script that is shown before it runs."""
 MAX_REMEMBERED = 200
-"""Questions whose script is remembered, to tell whether it is still the one that was shown."""
+"""Questions whose script is remembered; the call of an older one is refused, to be asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,15 @@ class SkillUse:
     """How the skills of one chat are used.
 
     `off` tells the names that are switched off at this moment. Scripts run in `folder`, which is
-    made where it is missing, with PATH, HOME and LANG of `environ`. Scripts of skills whose origin
-    is not in `runs` are refused: what somebody uploads is a program, and only the person at this
-    machine may start programs of their own here.
+    made where it is missing, with PATH, HOME and LANG of `environ`. `files` are the files in that
+    folder: what a script changes there becomes versions that its call made. Scripts of skills whose
+    origin is not in `runs` are refused: what somebody uploads is a program, and only the person at
+    this machine may start programs of their own here.
     """
 
     folder: Path
     environ: Mapping[str, str]
+    files: Callable[[], ChatFiles] | None = None
     off: Callable[[], Collection[str]] = frozenset
     runs: frozenset[SkillOrigin] = frozenset({"server", "sample"})
     seconds: float = SCRIPT_SECONDS
@@ -105,8 +108,8 @@ def _read_tool(skills: Skills, use: SkillUse) -> Tool:
 
 
 def _run_tool(skills: Skills, use: SkillUse) -> Tool:
-    shown_programs: OrderedDict[tuple[str, str], str] = OrderedDict()
-    """The digest of what was shown, by call and skill: a person may have chosen another one."""
+    shown_programs: OrderedDict[str, _Shown] = OrderedDict()
+    """What a person was shown, by call."""
 
     async def run_skill_script(
         skill: Annotated[str, "The name of the skill."],
@@ -120,13 +123,19 @@ def _run_tool(skills: Skills, use: SkillUse) -> Tool:
     ) -> ToolOutput:
         """Runs a script that belongs to a skill, in the folder of this chat's files."""
         program = await _on_disk(lambda: _program(skills, use, skill, path))
-        was_shown = shown_programs.pop((context.call_id, skill), program.digest)
-        if was_shown != program.digest:
-            raise ToolError(
-                f"The skill {shown(skill)} was changed after this call was shown, so nothing "
-                "ran. Call the tool again."
-            )
-        return _said(await _run(program, arguments or [], use), use.seconds)
+        seen = shown_programs.pop(context.call_id, None)
+        if seen is not None or context.approval:
+            _refuse_unless_shown(program.shown, seen)
+        if use.files is None:
+            return _said(await _run(program, arguments or [], use), use.seconds)
+        files = use.files()
+        noted = await files.note()
+        try:
+            finished = await _run(program, arguments or [], use)
+        finally:
+            # Also of a script that was stopped: what it did until then is there.
+            changed = await files.keep_changes(noted, call_origin(context))
+        return _said(finished, use.seconds, changed)
 
     async def preview(given: JsonObject, context: ToolContext) -> JsonObject:
         try:
@@ -134,10 +143,10 @@ def _run_tool(skills: Skills, use: SkillUse) -> Tool:
         except HarnessError as error:
             # Nobody is asked about what cannot run.
             raise ToolError(describe(error)) from error
-        shown_programs[context.call_id, program.skill.name] = program.digest
+        shown_programs[context.call_id] = program.shown
         if len(shown_programs) > MAX_REMEMBERED:
             shown_programs.popitem(last=False)
-        return {"kind": "text", "text": _shown_program(program, given.get("arguments") or [], use)}
+        return _shown_program(program, given.get("arguments") or [], use)
 
     tool = function_tool(
         run_skill_script,
@@ -172,24 +181,55 @@ def _checked(tool: Tool) -> Callable[[JsonObject], JsonObject]:
     return validate
 
 
+class _Shown(NamedTuple):
+    """What a person is shown of a program, but for the arguments; `digest` is of all its skill."""
+
+    skill: str
+    path: str
+    digest: str
+
+
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A script with the whole skill around it, read at one moment; `digest` is that of it all."""
+    """A script with the whole skill around it, read at one moment."""
 
     skill: Skill
     path: str
     files: Sequence[tuple[str, bytes]]
 
     @property
-    def digest(self) -> str:
+    def shown(self) -> _Shown:
         whole = hashlib.sha256()
         for path, content in self.files:
             whole.update(f"{len(path.encode())} {path} {len(content)} ".encode() + content)
-        return whole.hexdigest()
+        return _Shown(self.skill.name, self.path, whole.hexdigest())
 
     @property
     def source(self) -> bytes:
         return dict(self.files)[self.path]
+
+
+def _refuse_unless_shown(wanted: _Shown, seen: _Shown | None) -> None:
+    """Whether the person who allowed a call was shown what would run; `seen` is what they were.
+
+    The arguments of the script may be others: whoever puts them there has seen them.
+    """
+    if seen is None:
+        raise ToolError(
+            "What the person was shown of this call is not known any more, so nothing ran. Call "
+            "the tool again: the person is asked again."
+        )
+    if seen[:2] != wanted[:2]:
+        raise ToolError(
+            f"The person was shown {shown(seen.path)} of the skill {shown(seen.skill)} and not "
+            f"{shown(wanted.path)} of {shown(wanted.skill)}, so nothing ran. Call the tool again "
+            "for that one: the person is shown it and asked again."
+        )
+    if seen != wanted:
+        raise ToolError(
+            f"The skill {shown(wanted.skill)} was changed after this call was shown, so nothing "
+            "ran. Call the tool again."
+        )
 
 
 def _usable(skills: Skills, use: SkillUse, name: str) -> Skill:
@@ -256,23 +296,37 @@ def skill_instructions(text: SkillText) -> str:
     return "\n\n".join(parts)
 
 
-def _shown_program(program: _Program, arguments: Sequence[str], use: SkillUse) -> str:
-    """What exactly would run."""
+def _shown_program(program: _Program, arguments: Sequence[str], use: SkillUse) -> JsonObject:
+    """What exactly would run, and apart from it what it could load of its skill."""
     interpreter = " ".join(interpreter_of(program.path))
-    text = _text(program.source)
-    source = "(It is not text.)" if text is None else shorten(text, MAX_SHOWN_CHARS)
-    return (
+    source, note = _text(program.source), ""
+    if source is None:
+        # It may run all the same, so every byte of it is shown.
+        source = program.source.decode("utf-8", "backslashreplace")
+        note = "This is not text in UTF-8: a byte that is none is shown as \\xNN.\n\n"
+    others = [(path, content) for path, content in program.files if path != program.path]
+    beside = (
+        "It can load the other files of the skill, which are shown after it.\n" if others else ""
+    )
+    text = (
         f"{interpreter} {shlex.join([program.path, *arguments])}\n\n"
         f"A script of the skill {program.skill.name}, run in this chat's folder for at most "
         f"{use.seconds:g} seconds. It has the rights of this server: it can read and change files "
-        "and use the network.\n"
-        f"SHA-256 of the skill: {program.digest}\n\n"
-        f"{program.path}:\n\n{source}"
+        f"and use the network.\n{beside}"
+        f"SHA-256 of the skill: {program.shown.digest}\n\n"
+        f"{program.path}:\n\n{note}{source}"
+    )
+    files = [
+        [path, _text(content) or f"Not text, or empty: {len(content):,} bytes."]
+        for path, content in others
+    ]
+    return (
+        {"kind": "text", "text": text, "files": files} if files else {"kind": "text", "text": text}
     )
 
 
-def _said(finished: Finished, seconds: float) -> ToolOutput:
-    """What a script wrote, then how it ended where that was not well."""
+def _said(finished: Finished, seconds: float, changed: Changed = NOTHING_CHANGED) -> ToolOutput:
+    """What a script wrote, how it ended where that was not well, and what files are another now."""
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else []
     if finished.dropped:
         parts.append(f"[Cut here: {finished.dropped:,} more bytes were written.]")
@@ -283,8 +337,11 @@ def _said(finished: Finished, seconds: float) -> ToolOutput:
     elif finished.exit_code:
         parts.append(f"The script ended with exit code {finished.exit_code}.")
     failed = finished.timed_out or finished.exit_code != 0
-    text = "\n\n".join(parts) or "The script wrote nothing."
-    return ToolOutput.of(text, is_error=failed)
+    if not parts:
+        parts.append("The script wrote nothing.")
+    if changed.words:
+        parts.append(f"[{changed.words}]")
+    return ToolOutput((TextBlock("\n\n".join(parts)),), failed, files=changed.files)
 
 
 async def _on_disk(work: Callable[[], T]) -> T:

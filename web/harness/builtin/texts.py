@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from web.harness.builtin.rooted import CHUNK_BYTES
+from web.harness.tools.beneath import CHUNK_BYTES
 from web.harness.tools.words import shown
 from web.harness.values.errors import ToolError
 

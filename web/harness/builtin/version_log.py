@@ -16,7 +16,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from web.harness.builtin.rooted import Stamp, make_temporary, write_all
@@ -97,11 +97,11 @@ class VersionLog:
         lines = [{"drop": number, "path": path} for path, number in numbers.items()]
         self._add(reserved, lines)
 
-    def compact(self, reserved: int) -> None:
-        """Writes the log anew where most of it is of no use any more."""
+    def compact(self, reserved: int, spare: int = _SPARE_LINES) -> None:
+        """Writes the log anew where most of it, but for `spare` lines, is of no use any more."""
         live = sum(2 * len(history.versions) for history in self.histories.values())
         # Lines of a later program are not understood, and so not thrown away.
-        if self._foreign or self.open_plan or self._lines <= 2 * live + _SPARE_LINES:
+        if self._foreign or self.open_plan or self._lines <= 2 * live + spare:
             return
         lines: list[JsonObject] = []
         for path, history in self.histories.items():
@@ -218,6 +218,16 @@ def _head_line() -> bytes:
 
 def _encoded(lines: Iterable[JsonObject]) -> bytes:
     return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
+
+
+@contextlib.contextmanager
+def opened_log(reserved: int) -> Iterator[int]:
+    """A descriptor of the log, to be read by position: what is there stays, more may follow."""
+    descriptor = _open_log(reserved, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _open_log(reserved: int, flags: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from web.harness.builtin.rooted import Stamp
+from web.harness.tools.tool import ToolContext
 from web.harness.values.messages import JsonObject
 
 OriginKind = Literal["call", "person", "restore", "outside"]
@@ -14,7 +15,8 @@ OriginKind = Literal["call", "person", "restore", "outside"]
 one, or somebody with an editor, past this library."""
 
 Deed = Literal["written", "edited", "deleted", "restored", "found"]
-"""How a version came to be. One that was made outside was found."""
+"""How a version came to be. One that was made past the tools was found: outside, or by a program
+that a call ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,12 @@ class Origin:
 
 
 OUTSIDE = Origin("outside")
+PERSON = Origin("person")
+
+
+def call_origin(context: ToolContext) -> Origin:
+    """The call that a tool serves, and the approval that let it run."""
+    return Origin("call", context.run_id, context.call_id, context.approval, context.decision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -17,13 +16,15 @@ import anyio
 
 from web.harness.mcp.failures import Unreachable, spawn_failure
 from web.harness.mcp.spec import ServerSpec
-from web.harness.mcp.strays import MARK, end_marked
 from web.harness.tools.processes import started
+from web.harness.tools.strays import no_strays
 
 LEAVE_SECONDS = 2.0
 """How long a server may take to end by itself once its input is closed."""
 TERM_SECONDS = 2.0
 """How long its process group may take to end after SIGTERM, before it is killed."""
+STRAY_SECONDS = 1.0
+"""The same for what has left that group."""
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is not kept: no message is that long."""
 KEPT_ENDS = 1000
@@ -280,25 +281,22 @@ async def running(
     """
     process = ServerProcess(on_stderr)
     folder = Path(spec.cwd) if spec.cwd is not None else None
-    mark = uuid.uuid4().hex
-    try:
-        await started(
-            process,
-            [spec.command, *spec.args],
-            cwd=folder,
-            env=inherited(environ) | dict(spec.env) | {MARK: mark},
-        )
-    except (OSError, ValueError) as error:
-        missing = folder is not None and not folder.is_dir()
-        raise Unreachable(spawn_failure(error, spec, missing)) from None
-    try:
-        yield process
-    finally:
-        with anyio.CancelScope(shield=True):
-            try:
+    async with no_strays(ask_seconds=STRAY_SECONDS) as mark:
+        try:
+            await started(
+                process,
+                [spec.command, *spec.args],
+                cwd=folder,
+                env=inherited(environ) | dict(spec.env) | mark,
+            )
+        except (OSError, ValueError) as error:
+            missing = folder is not None and not folder.is_dir()
+            raise Unreachable(spawn_failure(error, spec, missing)) from None
+        try:
+            yield process
+        finally:
+            with anyio.CancelScope(shield=True):
                 await process.end()
-            finally:
-                await end_marked(mark)
 
 
 def _signal_group(group: int, number: int) -> bool:

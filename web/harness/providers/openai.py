@@ -102,7 +102,8 @@ def _wire_content(message: Message) -> str | list[dict[str, Any]]:
         if not picture.left_out:
             parts += [*_wire_text(texts), _wire_picture(picture)]
             texts = []
-    texts.append(message.text)
+    if message.text or not texts:
+        texts.append(message.text)
     # Many servers of this API take no list of texts here.
     return [*parts, *_wire_text(texts)] if parts else "\n\n".join(texts)
 

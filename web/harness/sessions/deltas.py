@@ -11,11 +11,13 @@ from dataclasses import replace
 from itertools import accumulate
 
 from web.harness.values.events import (
+    ApprovalRequired,
     Event,
     EventBody,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
+    ToolCallStart,
     ToolProgress,
 )
 
@@ -36,6 +38,21 @@ def join_deltas(events: Sequence[Event]) -> list[Event]:
         pieces.append(_delta_text(event.body))
     _close(joined, pieces)
     return joined
+
+
+def told_twice(events: Iterable[Event]) -> list[Event]:
+    """The arguments of calls as a model wrote them, where another event has them as a whole."""
+    told = list(events)
+    whole = {
+        event.body.call_id
+        for event in told
+        if isinstance(event.body, ToolCallStart | ApprovalRequired)
+    }
+    return [
+        event
+        for event in told
+        if isinstance(event.body, ToolCallDelta) and event.body.call_id in whole
+    ]
 
 
 def find_seams(events: Sequence[Event], joined: Iterable[Event]) -> dict[int, array[int]]:

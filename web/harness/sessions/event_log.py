@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from web.harness.sessions.deltas import find_seams, join_deltas, rest_of
+from web.harness.sessions.deltas import find_seams, join_deltas, rest_of, told_twice
 from web.harness.values.events import Event, EventBody, RunResult
 
 
@@ -53,7 +53,10 @@ class EventLog(Protocol):
         ...
 
     async def fold(self, run_id: str) -> None:
-        """Keeps only the last event of a run that has ended; readers from before it see a gap."""
+        """Keeps of a run that has ended what a record of it needs: its deltas joined, and of the
+        arguments of a call not those that the model wrote, where the call itself has them. Readers
+        from before what is dropped see a gap.
+        """
         ...
 
     async def forget(self, run_id: str) -> None:
@@ -134,10 +137,17 @@ class InMemoryEventLog:
             run.events, run.seams, run.joined = joined, seams, True
 
     async def fold(self, run_id: str) -> None:
+        await self.close(run_id)
         run = self._runs.get(run_id)
-        if run is not None and run.ended:
-            run.events, run.seams, run.joined = run.events[-1:], {}, True
-            run.gap_before = run.last - 1
+        if run is None or not run.joined:
+            return
+        dropped = {event.number for event in told_twice(run.events)}
+        if dropped:
+            run.events = [event for event in run.events if event.number not in dropped]
+            run.seams = {
+                number: ends for number, ends in run.seams.items() if number not in dropped
+            }
+            run.gap_before = max(dropped)
 
     async def forget(self, run_id: str) -> None:
         run = self._runs.pop(run_id, None)

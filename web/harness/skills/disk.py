@@ -1,13 +1,11 @@
-"""A skill's folder on disk, read without following links.
+"""A skill's folder on disk, read without following links: see `beneath`.
 
-Every name of a path is opened relative to the descriptor of the folder before it, so that what was
-checked is what is read. A file with a second name (a hard link) is as good as any here: some
-installers of packages link all that they install from a cache.
+A file with a second name (a hard link) is as good as any here: some installers of packages link all
+that they install from a cache.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -17,15 +15,9 @@ from pathlib import Path
 
 from web.harness.skills.names import LITTER, MAX_DEPTH, SKILL_FILE, fault_of_name
 from web.harness.skills.skill import SkillFile
+from web.harness.tools.beneath import chunks_of, folder_below, open_folder, open_plain
 from web.harness.tools.words import shown
-from web.harness.values.errors import LimitExceeded, NotFound, SkillRefused
-
-FILE_MODE = 0o644
-FOLDER_MODE = 0o755
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Should a pipe have taken a file's place, opening it must not wait.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+from web.harness.values.errors import LimitExceeded, NotFound, SkillRefused, ToolError
 
 Mark = tuple[int, int, int, int]
 """Tells that a file or folder has changed: inode, size, and two times in nanoseconds."""
@@ -56,9 +48,9 @@ def mark_of(status: os.stat_result) -> Mark:
 
 
 @contextmanager
-def opened_folder(path: Path | str, parent: int | None = None) -> Iterator[int]:
-    """A descriptor of a folder; raises OSError, also for a link."""
-    descriptor = os.open(path, _FOLDER, dir_fd=parent)
+def opened_folder(name: str, parent: int) -> Iterator[int]:
+    """A descriptor of a folder in an open one; raises OSError, also for a link."""
+    descriptor = open_folder(parent, name)
     try:
         yield descriptor
     finally:
@@ -72,21 +64,21 @@ def read_file(folder: int, names: tuple[str, ...], limit: int) -> bytes:
     """
     path = "/".join(names)
     try:
-        descriptor = _open_file(folder, names, path)
-    except OSError as error:
-        raise _in_words(error, path) from error
+        with folder_below(folder, names[:-1], path) as inner:
+            descriptor = open_plain(inner, names[-1], path, linked=True)
+    except NotFound:
+        if path == SKILL_FILE:
+            raise SkillRefused("There is no SKILL.md in the folder.") from None
+        raise NotFound(f"There is no file {shown(path)} in this skill.") from None
+    except ToolError as error:
+        raise SkillRefused(error.message) from error
     try:
-        chunks: list[bytes] = []
-        size = 0
-        # A file may grow while it is read, so its size is no promise.
-        while size <= limit and (chunk := os.read(descriptor, 1 << 16)):
-            chunks.append(chunk)
-            size += len(chunk)
+        content = b"".join(chunks_of(descriptor, limit + 1))
     finally:
         os.close(descriptor)
-    if size > limit:
+    if len(content) > limit:
         raise LimitExceeded(f"{path} is larger than {limit:,} bytes.", code="too_large")
-    return b"".join(chunks)
+    return content
 
 
 def contents(folder: int, place: Path, limit: int) -> Contents:
@@ -108,22 +100,6 @@ def has_changed(place: Path, marks: dict[str, Mark]) -> bool:
         )
     except OSError:
         return True
-
-
-def _open_file(folder: int, names: tuple[str, ...], path: str) -> int:
-    *above, name = names
-    if above:
-        with opened_folder(above[0], folder) as inner:
-            return _open_file(inner, names[1:], path)
-    # Looked at before it is opened: opening a device may already act.
-    _refuse_unless_plain(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
-    descriptor = os.open(name, _FILE, dir_fd=folder)
-    try:
-        _refuse_unless_plain(os.fstat(descriptor), path)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _walk(folder: int, above: tuple[str, ...], place: Path, found: Contents, limit: int) -> None:
@@ -161,28 +137,3 @@ def _leads_out(place: Path, path: str) -> bool:
     tells one that is merely left out from one that a person should know of."""
     root = os.path.realpath(place)
     return os.path.commonpath([root, os.path.realpath(place / path)]) != root
-
-
-def _refuse_unless_plain(status: os.stat_result, path: str) -> None:
-    mode = status.st_mode
-    if stat.S_ISREG(mode):
-        return
-    if stat.S_ISLNK(mode):
-        raise SkillRefused(f"{shown(path)} is a link, and links are not followed.")
-    what = "a folder" if stat.S_ISDIR(mode) else "a device, pipe or socket"
-    raise SkillRefused(f"{shown(path)} is {what}; only plain files can be read.")
-
-
-def _in_words(error: OSError, path: str) -> Exception:
-    """The error that a model and a person can use, or the same one where it is the disk's."""
-    match error.errno:
-        case errno.ENOENT if path == SKILL_FILE:
-            return SkillRefused("There is no SKILL.md in the folder.")
-        case errno.ENOENT:
-            return NotFound(f"There is no file {shown(path)} in this skill.")
-        case errno.ELOOP | errno.ENOTDIR:
-            return SkillRefused(f"{shown(path)} leads over a link or a file.")
-        case errno.ENXIO:
-            return SkillRefused(f"{shown(path)} is a device, pipe or socket.")
-        case _:
-            return error

@@ -23,6 +23,7 @@ from web.harness.skills.limits import SkillLimits
 from web.harness.skills.names import SKILL_FILE
 from web.harness.skills.skill import decoded, read_skill
 from web.harness.skills.uploads import Upload, UploadedFile, read_upload
+from web.harness.tools.beneath import FILE_MODE, FOLDER_MODE
 from web.harness.tools.words import shown
 from web.harness.values.errors import LimitExceeded, NotFound, SkillRefused
 
@@ -154,7 +155,7 @@ def _unpack(upload: Upload, staging: Path, limits: SkillLimits) -> None:
     total = 0
     for entry in upload.entries:
         place = staging.joinpath(*entry.names)
-        place.parent.mkdir(mode=disk.FOLDER_MODE, parents=True, exist_ok=True)
+        place.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         size = 0
         with place.open("xb") as file:
             for chunk in entry.chunks():
@@ -171,17 +172,17 @@ def _unpack(upload: Upload, staging: Path, limits: SkillLimits) -> None:
 def _finish(file: BinaryIO) -> None:
     """Gives a new file its mode, whatever the umask is, and its bytes a place on the disk."""
     file.flush()
-    os.fchmod(file.fileno(), disk.FILE_MODE)
+    os.fchmod(file.fileno(), FILE_MODE)
     os.fsync(file.fileno())
 
 
 @contextmanager
 def _staged(folder: SkillFolder) -> Iterator[Path]:
     """A folder beside the skills for one that is being made; gone at the end unless renamed."""
-    folder.root.mkdir(mode=disk.FOLDER_MODE, parents=True, exist_ok=True)
+    folder.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     _sweep(folder.root)
     with _spare(folder) as staging:
-        staging.chmod(disk.FOLDER_MODE)
+        staging.chmod(FOLDER_MODE)
         yield staging
 
 
@@ -205,7 +206,7 @@ def _sweep(root: Path) -> None:
 def _set_aside(folder: SkillFolder, name: str) -> None:
     """Moves what stands under this name to the deleted ones, of which the newest are kept."""
     place = folder.root / DELETED
-    place.mkdir(mode=disk.FOLDER_MODE, exist_ok=True)
+    place.mkdir(mode=FOLDER_MODE, exist_ok=True)
     if os.path.lexists(place / name):
         _remove(place / name)
     (folder.root / name).rename(place / name)

@@ -21,6 +21,9 @@ MAX_PICTURE_BYTES = 4_000_000
 """Of one result: so many, and so much together. What a browser shows of a long page fits in, and
 a hundred calls stay below what a process can hold."""
 
+MAX_FILES = 100
+"""That a result names as made or changed."""
+
 MAX_TITLE_CHARS = 300
 MAX_URI_CHARS = 2_000
 
@@ -68,7 +71,8 @@ def bounded(output: ToolOutput, max_chars: int | None) -> ToolOutput:
     are named in place of being there. The parts for a person have limits of their own.
     """
     content = _bounded_text(_bounded_pictures(output.content), max_chars)
-    return ToolOutput(content, output.is_error, _bounded_parts(output.parts))
+    parts, files = _bounded_parts(output.parts), output.files[:MAX_FILES]
+    return ToolOutput(content, output.is_error, parts, files)
 
 
 def _bounded_text(

@@ -6,6 +6,7 @@ A few kilobytes may unpack to gigabytes, which would bring down the browser that
 from __future__ import annotations
 
 import hashlib
+import re
 
 from web.harness.tools.sniff import HEAD_BYTES, media_type_of
 from web.harness.values.messages import ImageBlock
@@ -18,6 +19,9 @@ MAX_PIXELS = 50_000_000
 
 _MAX_JPEG_SEGMENTS = 1_000
 _MAX_GIF_BLOCKS = 10_000
+"""Of a GIF's pieces before the first frame, those within its extensions included."""
+_FILL = re.compile(rb"\xff+")
+"""Any number of these may stand before a marker of a JPEG, so they are passed over in one step."""
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers of a JPEG that its size comes with."""
 
@@ -59,16 +63,20 @@ def _gif(data: bytes) -> tuple[int, int]:
     width, height = _little(data[6:8]), _little(data[8:10])
     flags = data[10] if len(data) > 10 else 0
     place = 13 + (3 << (flags % 8 + 1) if flags & 0x80 else 0)
+    inside = False
     for _ in range(_MAX_GIF_BLOCKS):
-        if data[place : place + 1] == b",":
+        if inside:
+            size = data[place] if place < len(data) else 0
+            place += 1 + size
+            inside = size > 0
+        elif data[place : place + 1] == b",":
             first = _little(data[place + 5 : place + 7]), _little(data[place + 7 : place + 9])
             return max(width, first[0]), max(height, first[1])
-        if data[place : place + 1] != b"!":
+        elif data[place : place + 1] == b"!":
+            place += 2
+            inside = True
+        else:
             break
-        place += 2
-        while place < len(data) and data[place]:
-            place += 1 + data[place]
-        place += 1
     return width, height
 
 
@@ -87,8 +95,8 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 def _jpeg(data: bytes) -> tuple[int, int] | None:
     place = 2
     for _ in range(_MAX_JPEG_SEGMENTS):
-        while data[place : place + 2] == b"\xff\xff":
-            place += 1
+        fill = _FILL.match(data, place)
+        place = fill.end() - 1 if fill else place
         if place + 9 > len(data) or data[place] != 0xFF:
             return None
         marker = data[place + 1]

@@ -34,7 +34,7 @@ _NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 # White space, a declaration, comments and a document type, before the first element.
 _PROLOGUE = re.compile(
-    r"(?:\s+|<\?[^>]{0,1000}\?>|<!--.{0,4000}?-->|<!doctype\s[^>\[]{0,1000}(?:\[[^\]]{0,4000}\])?\s*>)",
+    r"(?:\s+|<\?[^>]{0,1000}\?>|<!--.{0,4000}?-->|<!doctype\s[^>\[]{0,1000}(?:\[[^\]]{0,4000}\]\s{0,1000})?>)",
     re.DOTALL | re.IGNORECASE,
 )
 _DOCTYPE_HTML = re.compile(r"<!doctype\s+html", re.IGNORECASE)

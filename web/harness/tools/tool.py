@@ -74,12 +74,13 @@ class ToolOutput:
 
     `parts` is the same for a person, in order, where text alone would not show it well: pictures,
     sound, links. Empty where the content says all. Binary data is not in them but kept by a
-    `KeepBlob`.
+    `KeepBlob`. `files` are the paths of the chat's files that the call made or changed.
     """
 
     content: tuple[ResultContent, ...]
     is_error: bool = False
     parts: tuple[ResultPart, ...] = ()
+    files: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, text: str, *, is_error: bool = False) -> ToolOutput:
@@ -114,8 +115,10 @@ class Tool:
 
     `handler` is awaited with validated arguments; it may raise `ToolError`, whose message the
     model reads. Cancelling it must end what it started. `preview` tells a person what a call
-    would do, without doing it: `{"kind": "text", "text": ...}` or `{"kind": "diff", "path": ...,
-    "note": ..., "lines": [["same" | "add" | "cut" | "gap", text], ...]}`. `validate` turns what
+    would do, all of it, without doing it: `{"kind": "text", "text": ...}` or `{"kind": "diff",
+    "path": ..., "note": ..., "lines": [["same" | "add" | "cut" | "gap", text], ...]}`, a text being
+    one line or several. A `text` may have `"files": [[name, text], ...]` beside it, which a person
+    sees where all is shown. `validate` turns what
     the model sent into the handler's arguments, which are JSON too, or raises `ToolError` with
     words the model can act on; validating its own result changes nothing. `hints` are what its
     maker says of it in a word or two ("read-only"), for a person to see; they permit nothing.

@@ -102,7 +102,8 @@ class ToolResult:
 
     `seconds` is how long it ran, None if it never started. `stopped`: the run was cancelled
     before the call had ended. `parts` is there where a person is shown more than the text, which
-    is what the model reads.
+    is what the model reads. `files` are paths of the chat's files that it made or changed, where
+    its arguments do not say so.
     """
 
     type: ClassVar[str] = "tool_result"
@@ -114,6 +115,7 @@ class ToolResult:
     decision: Decision | None = None
     stopped: bool = False
     parts: tuple[ResultPart, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,9 @@ class ApprovalRequired:
     """A person has to decide on one call before it runs.
 
     `key` names the question: it is bound to these arguments and answered once. `preview` is what
-    the tool says will happen: `{"kind": "text" | "diff", "text": ..., ...}`, or None. Where the
-    tool `always_asks`, an answer for the whole chat is refused.
+    the tool says will happen: `{"kind": "text" | "diff", "text": ..., ...}`, or None. It is in
+    short, line by line: `more` says how much is not in here, `left_out` how many characters nobody
+    is shown. Where the tool `always_asks`, an answer for the whole chat is refused.
     """
 
     type: ClassVar[str] = "approval_required"
