@@ -12,6 +12,7 @@ import { Live } from "./live.js";
 import { Log } from "./log.js";
 import { Page } from "./parts.js";
 import { Surroundings } from "./surroundings.js";
+import { placeToasts } from "./toasts.js";
 import { Uploads } from "./uploads.js";
 
 const { body } = document;
@@ -145,6 +146,7 @@ function unreachable(form) {
 }
 
 offerCompletions();
+placeToasts();
 addEventListener("online", reachable);
 document.addEventListener("changed", () => live.catchUp());
 const takenBack = new Set(); // messages, so that a double click takes one back once

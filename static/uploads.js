@@ -106,7 +106,10 @@ export class Uploads {
       words = [line];
     }
     find("[data-words]", row).append(...words);
-    this.list.append(row);
+    // What keeps a file from going stands first: there may be more lines than are seen.
+    const first = find(".error", row) && [...this.list.children].find((each) => !find(".error", each));
+    this.list.insertBefore(row, first || null);
+    if (first) this.list.scrollTop = 0;
     this.held &&= !find(".error", row);
   }
 

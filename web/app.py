@@ -56,6 +56,7 @@ from web.ui.api_attachments import MESSAGES, most_message_bytes
 from web.ui.approval_pages import approval_page_routes
 from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
+from web.ui.file_forms import file_form_routes
 from web.ui.file_pages import file_page_routes
 from web.ui.form_data import MAX_TEXT_BYTES
 from web.ui.forms import MESSAGES as TYPED, form_routes
@@ -133,6 +134,7 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             *prompt_form_routes(services),
             *skill_form_routes(services),
             *file_page_routes(services),
+            *file_form_routes(services),
             *skill_page_routes(services),
             *upload_form_routes(services),
             *stream_routes(services),

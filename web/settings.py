@@ -65,11 +65,11 @@ class ServerLimits(BaseModel):
     """Of one picture that is attached; the same."""
     max_pictures_bytes: PositiveInt = 20_000_000
     """Of all pictures of one message."""
-    max_file_bytes: PositiveInt = 100 * 1024 * 1024
+    max_file_bytes: PositiveInt = 100_000_000
     """Of one file of a chat. What comes by the page also has to fit `max_upload_bytes`."""
     max_files: PositiveInt = 1_000
     """Of one chat."""
-    max_files_bytes: PositiveInt = 1024 * 1024 * 1024
+    max_files_bytes: PositiveInt = 1_000_000_000
     """Of all files of one chat."""
     kept_versions: PositiveInt = 50
     """Of one file; the oldest go first."""

@@ -165,7 +165,8 @@ async def test_what_waits_in_a_chat_that_is_deleted_for_good_is_taken_back() -> 
         await room.event(first.run_id, lambda body: isinstance(body, TextDelta))
         await room.say(chat, "waits")
         await room.chats.delete(chat)
-        await asyncio.wait_for(room.chats._purges[chat.id], 5)
+        # It may be over already: stopping an answer takes a while on a busy machine.
+        await asyncio.wait_for(room.rest(), 10)
         assert chat.queue == []
         assert len(room.provider.requests) == 1
 
@@ -176,7 +177,8 @@ async def test_after_the_time_to_undo_nothing_of_a_chat_is_left() -> None:
         turn = await room.say(chat)
         await room.result(turn.run_id)
         await room.chats.delete(chat)
-        await asyncio.wait_for(room.chats._purges[chat.id], 5)
+        # It may be over already: stopping an answer takes a while on a busy machine.
+        await asyncio.wait_for(room.rest(), 10)
         with pytest.raises(NotFound):
             await room.chats.restore(LOCAL_IDENTITY, chat.id)
         with pytest.raises(NotFound):

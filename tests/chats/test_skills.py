@@ -91,11 +91,10 @@ async def test_a_skill_that_is_gone_leaves_the_page_and_its_undo_comes(tmp_path:
         shelf = room.chats.skills.shelf(chat.identity)
         assert await shown(room, chat) == ["one"]
         shelf.skills.delete("one")
-        shelf.just_deleted = DeletedSkill("one", "server")
         assert await shown(room, chat) == []
         part = chat.channel.get("sk-deleted")
         assert part is not None
-        assert part.data == DeletedSkills((), DeletedSkill("one", "server"))
+        assert part.data == DeletedSkills((DeletedSkill("one", "server"),))
         assert commands(chat) == []
         shelf.skills.restore("one")
         assert await shown(room, chat) == ["one"]

@@ -74,13 +74,14 @@ async def test_what_a_model_can_take_is_told_by_the_bytes(
     [
         ("a.pdf", b"%PDF-1.7\n\x00", "neither text nor a picture"),
         ("bomb.png", zipped(), "neither text nor a picture"),
-        ("a.png", png(4, 4)[:18], "no picture that can be read"),
+        ("a.png", png(4, 4)[:60], "it is cut off, its end is missing"),
         ("a.png", png(0, 4), "no picture that can be read"),
         ("a.png", png(10_000, 10_000), "10,000 x 10,000 pixels, too many"),
         ("a.png", png(4, 4, size=2_001), "at most 2 KB"),
         ("a.txt", b"x" * 101, "more than 100 characters"),
         ("a.txt", b"x" * 401, "more than 100 characters"),
-        ("a.txt", "ä x".encode("latin-1"), "neither text nor a picture"),
+        ("a.txt", "Дата".encode("cp1251"), "save it as UTF-8"),
+        ("a.txt", b"\xff\xfea", "save it as UTF-8"),
         ("a.svgz", b"\x1f\x8b\x08", "neither text nor a picture"),
     ],
 )
@@ -97,10 +98,20 @@ async def test_of_all_else_a_model_gets_the_name_and_the_person_the_reason(
 
 
 async def test_a_text_that_ends_as_none_is_a_file() -> None:
-    for end in (b"\0", b"\xff"):
-        data = b"x" * 70_000 + end
-        file = await judged(given("a.txt", data), AttachmentLimits(), 100_000)
-        assert "begins as text" in file.why
+    data = b"x" * 70_000 + b"\0"
+    file = await judged(given("a.txt", data), AttachmentLimits(), 100_000)
+    assert (file.content, "neither text nor" in file.why) == (None, True)
+
+
+@pytest.mark.parametrize(("codec", "encoding"), [("latin-1", "Windows-1252"), ("utf-16", "UTF-16")])
+async def test_a_text_in_another_encoding_is_read_and_the_person_told(
+    codec: str, encoding: str
+) -> None:
+    file = await judged(given("a.csv", "Größe;1".encode(codec)), LIMITS, MOST)
+    block = file.called("a.csv")
+    assert isinstance(block, ResourceBlock)
+    assert (block.text, block.media_type, block.file_bytes) == ("Größe;1", "text/plain", None)
+    assert file.words("a.csv") == f"a.csv was read as {encoding}."
 
 
 async def test_what_is_larger_than_a_file_may_be_is_refused() -> None:

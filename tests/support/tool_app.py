@@ -38,6 +38,7 @@ from web.ui.api import api_routes
 from web.ui.approval_pages import approval_page_routes
 from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
+from web.ui.file_forms import file_form_routes
 from web.ui.file_pages import file_page_routes
 from web.ui.forms import form_routes
 from web.ui.fragments import Fragments
@@ -144,6 +145,7 @@ def _app(services: UiServices) -> Starlette:
             *form_routes(services),
             *approval_page_routes(services),
             *file_page_routes(services),
+            *file_form_routes(services),
             *stream_routes(services),
             *blob_routes(services),
             *api_routes(services),

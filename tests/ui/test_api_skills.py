@@ -142,7 +142,7 @@ async def test_one_is_deleted_and_brought_back(room: Room) -> None:
     gone = f"/api/chats/{room.chat}/deleted-skills"
     assert (await room.client.delete(path)).status_code == 204
     assert "greeting" not in await room.skills()
-    assert "Undo: greeting" in (await room.client.get(f"/chats/{room.chat}")).text
+    assert "Bring back greeting" in (await room.client.get(f"/chats/{room.chat}")).text
     assert (await room.client.get(gone)).json() == [
         {"key": key, "name": "greeting", "origin": "server"}
     ]

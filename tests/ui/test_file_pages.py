@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.app_server import AppServer, app_server, refusal
 from tests.support.pdfs import pdf
+from tests.support.pictures import png
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.tool_app import USER, tool_server
 
@@ -238,6 +239,46 @@ async def test_a_text_is_shown_as_its_name_says_and_never_runs(tmp_path: Path) -
         assert "<img" not in (await page(server, chat, "d.png")).partition("</h1>")[2]
 
 
+async def test_a_text_in_another_encoding_is_shown_and_said_so(tmp_path: Path) -> None:
+    async with a_chat(tmp_path) as (server, chat, folder):
+        for codec, called in (("utf-16", "UTF-16"), ("cp1252", "Windows-1252")):
+            (folder / "a.csv").write_bytes("Größe,b\nMüller,2\n".encode(codec))
+            shown = await page(server, chat, "a.csv")
+            assert f"Read as {called}." in shown
+            assert '<th scope="col" dir="auto">Größe</th>' in shown
+            assert '<td dir="auto">Müller</td>' in shown
+        (folder / "a.csv").write_bytes("Дата,Сумма".encode("cp1251"))
+        assert "Save it as UTF-8 to read it here." in await page(server, chat, "a.csv")
+        (folder / "a.csv").write_bytes(b"\0\1")
+        assert "This kind of file is not shown here." in await page(server, chat, "a.csv")
+
+
+async def test_a_picture_that_is_cut_is_called_so(tmp_path: Path) -> None:
+    async with a_chat(tmp_path) as (server, chat, folder):
+        (folder / "a.png").write_bytes(png(3, 2))
+        assert "is broken" not in await page(server, chat, "a.png")
+        (folder / "a.png").write_bytes(png(3, 2)[:60])
+        words = "This picture is broken and shows in part, or not at all: it is cut off"
+        assert words in await page(server, chat, "a.png")
+
+
+async def test_a_markdown_text_shows_the_pictures_beside_it(tmp_path: Path) -> None:
+    async with a_chat(tmp_path) as (server, chat, folder):
+        (folder / "notes").mkdir()
+        (folder / "notes" / "a b.png").write_bytes(png(3, 2))
+        (folder / "notes" / "a.md").write_text(
+            '![a "plan" <b>](<a b.png>) ![x](https://x.example/a.png) ![y](b.svg)'
+        )
+        shown = await page(server, chat, "notes/a.md")
+        [(source, alt)] = re.findall(r'<img src="([^"]*)" alt="([^"]*)"', shown)
+        assert html.unescape(alt).startswith('a "plan" <b>')
+        assert source == f"/chats/{chat}/raw/notes/a%20b.png?show=1"
+        answer = await server.client.get(source)
+        assert (answer.headers["content-type"], answer.content) == ("image/png", png(3, 2))
+        long = source.replace("/raw/", "/raw/generated/")
+        assert (await server.client.get(long)).headers["location"] == source
+
+
 async def test_a_page_is_framed_without_what_connects_ahead(tmp_path: Path) -> None:
     hostile = (
         "<!DOCTYPE html><LINK rel=preconnect href=//x.example><script>1</script><IFrame src=//x>"
@@ -287,10 +328,11 @@ async def test_files_of_another_person_are_as_if_they_were_not_there() -> None:
             answer = await server.client.get(f"/chats/{chat}/{path}", headers={USER: "another"})
             assert answer.json()["message"] == "There is no such chat here.", path
         form = {"path": "a.txt", "version": "1"}
-        refused = await server.client.post(
-            f"/chats/{chat}/restore-file", data=form, headers={USER: "another"}
-        )
-        assert refused.json()["message"] == "There is no such chat here."
+        for deed in ("restore-file", "delete-file", "purge-file"):
+            refused = await server.client.post(
+                f"/chats/{chat}/{deed}", data=form, headers={USER: "another"}
+            )
+            assert refused.json()["message"] == "There is no such chat here."
 
 
 async def test_deleting_asks_what_becomes_of_the_files(tmp_path: Path) -> None:

@@ -86,11 +86,14 @@ EVERY_KIND: list[PartData] = [
     Head(HOSTILE, HOSTILE),
     Grant(HOSTILE),
     Undo("c2", HOSTILE, 1_790_000_000.0),
+    Undo("c2", HOSTILE, 1_790_000_000.0, "file", "3"),
+    Undo("c2", HOSTILE, 1_790_000_000.0, "skill", "server"),
+    Undo("c2", HOSTILE, 1_790_000_000.0, "upload"),
     Proposal("p1", HOSTILE, HOSTILE, (HOSTILE, HOSTILE), (HOSTILE,), HOSTILE),
     Attention((HOSTILE, HOSTILE), more=1),
     ShownSkill("ab12", HOSTILE, HOSTILE, "upload", "", True, 1.0, on=False),
     ShownSkill("ab12", HOSTILE, "", "server", HOSTILE, False, 0.0, on=True),
-    DeletedSkills((DeletedSkill(HOSTILE, "server"),), DeletedSkill(HOSTILE, "upload")),
+    DeletedSkills((DeletedSkill(HOSTILE, "server"), DeletedSkill(HOSTILE, "upload"))),
     ServerTools("s", (TOOL,), more=1),
     *(
         Server(

@@ -144,6 +144,23 @@ async def test_a_file_or_a_zip_or_a_folder_becomes_a_skill(room: Room) -> None:
     assert re.search(r"three</bdi></b> <small>added by you", await room.page())
 
 
+async def test_one_that_cannot_be_edited_is_not_offered_to_be(room: Room) -> None:
+    for name, content in (("no-text", b"\xff"), ("no-front", b"no front matter")):
+        (room.own / name).mkdir()
+        (room.own / name / "SKILL.md").write_bytes(content)
+    (room.own / "nothing").mkdir()
+    rows, page = await room.rows(), await room.page()
+    offered = {name for name, ref in rows.items() if f"/skills/{ref}/edit" in page}
+    assert offered >= {"greeting", "no-front"}
+    assert not offered & {"no-text", "nothing"}
+    for name in rows.keys() - offered:
+        read = (await room.get(f"{rows[name]}/files/SKILL.md")).text
+        assert "It cannot be edited here; mend it on disk." in read
+        assert "/edit" not in read
+        assert (await room.get(f"{rows[name]}/edit")).status_code == 422
+    assert page.count("It cannot be edited here; mend it on disk.") == 2
+
+
 async def test_an_upload_that_is_refused_says_why_and_leaves_nothing(room: Room) -> None:
     async def refused(*files: tuple[str, bytes], **fields: str) -> tuple[int, str]:
         answer = await room.upload(*files, **fields)
@@ -215,12 +232,17 @@ async def test_a_deletion_is_undone(room: Room) -> None:
     ref = (await room.rows())["greeting"]
     await room.post(f"/{ref}/delete")
     assert "greeting" not in await room.rows()
-    assert "Deleted “<bdi>greeting</bdi>”" in await room.page()
+    page = await room.page()
+    (toast,) = re.findall(r'<div id="z-skill".*?</form>', page, re.S)
+    assert "Deleted “<bdi>greeting</bdi>”" in toast
+    assert 'name="name" value="greeting"' in toast
+    assert 'name="origin" value="server"' in toast
+    assert page.index('data-slot="undo"') < page.index(toast) < page.index("data-composer")
     assert (await room.post(f"/{ref}/delete")).status_code == 404
     assert (await room.post("/restore", name="greeting", origin="sample")).status_code == 404
     await room.post("/restore", name="greeting", origin="server")
     assert "greeting" in await room.rows()
-    assert "deleted-skills" in await room.page()
+    assert "z-skill" not in await room.page()
     assert "put-away" not in await room.page()
 
 
@@ -289,6 +311,24 @@ async def test_a_skill_that_is_switched_off_is_told_to_no_model(room: Room) -> N
     run = await room.server.send(room.chat, "Hi")
     await room.server.wait_for(run, "run_result")
     assert "use_skill" not in {tool.name for tool in room.model.requests[-1].tools}
+
+
+async def test_the_person_who_calls_one_that_cannot_be_used_is_told(room: Room) -> None:
+    room.model.answers = [says("ok")] * 5
+    rows = await room.rows()
+    await room.post(f"/{rows['greeting']}/switch", on="no")
+    address = f"/chats/{room.chat}/messages"
+    refused = await room.server.client.post(address, data={"text": "/greeting Ada"}, headers=SCRIPT)
+    assert refused.status_code == 422
+    assert "The skill greeting is switched off in this chat." in refused.text
+    assert "Switch it on under Setup." in refused.text
+    (room.own / "greeting" / "SKILL.md").write_text("broken")
+    for where in (address, "/chats"):
+        refused = await room.server.client.post(where, data={"text": "/greeting"}, headers=SCRIPT)
+        assert (refused.status_code, "greeting cannot be used: " in refused.text) == (422, True)
+    for text in (" /greeting Ada", "/greetings", "/nothing"):
+        sent = await room.server.client.post(address, data={"text": text}, headers=SCRIPT)
+        assert sent.status_code == 200, text
 
 
 async def test_a_command_puts_the_name_of_the_skill_into_the_message_box(room: Room) -> None:

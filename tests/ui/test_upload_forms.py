@@ -140,10 +140,10 @@ async def test_the_first_file_makes_the_chat(server: AppServer) -> None:
 @pytest.mark.full
 async def test_a_file_beyond_the_limit_of_files_makes_no_chat(tmp_path: Path) -> None:
     async with app_server(tmp_path) as server:
-        large = [("large.bin", bytes(100 * 1024 * 1024 + 1))]
+        large = [("large.bin", bytes(100_000_001))]
         for headers in (SCRIPT, PAGE):
             answer = await post(server, "/chats/with-files", large, headers, text="My words")
-            assert (answer.status_code, "a file takes at most 104.9 MB" in answer.text) == (
+            assert (answer.status_code, "a file takes at most 100 MB" in answer.text) == (
                 *(413, True),
             )
         assert "\nMy words</textarea>" in answer.text

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of a process in /proc"),
 ]
 
-FILE_BYTES = 100 * 1024 * 1024
+FILE_BYTES = 100_000_000
 MOST_MORE_BYTES = 50 * 1024 * 1024
 
 

@@ -65,7 +65,8 @@ class GoneFile:
 class FilesFoot:
     """What else there is to say of a chat's files: all of them count, not only those shown.
 
-    `bytes` is the size of all, `left_out` counts what lies in the folder and cannot be used. `more`
+    `bytes` is the size of all, `left_out` counts what lies in the folder and cannot be used, of
+    which some are `named`, each with why. `more`
     says that there are more than can be listed. `gone` are the files deleted last, of `gone_count`.
     `waiting` says that nobody has looked yet, `fault` why nobody could; the rest is then as it was
     when somebody last could.
@@ -76,6 +77,7 @@ class FilesFoot:
     bytes: int
     shown: int
     left_out: int = 0
+    named: tuple[tuple[str, str], ...] = ()
     more: bool = False
     waiting: bool = False
     fault: str = ""

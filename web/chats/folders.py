@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 SHOWN_FILES = 200
 SHOWN_GONE = 20
+SHOWN_LEFT_OUT = 5
 
 LOOK_SECONDS = 3.0
 """Between looks at the folder of a chat that somebody watches: files may be changed by hand."""
@@ -184,6 +185,7 @@ class ChatFolders:
             bytes=sum(info.size for info in survey.files),
             shown=shown,
             left_out=survey.left_out,
+            named=survey.named[:SHOWN_LEFT_OUT],
             more=survey.more,
             gone=tuple(gone[:SHOWN_GONE]),
             gone_count=len(gone),

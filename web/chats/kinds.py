@@ -328,12 +328,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """A deleted chat that can still be brought back, until `until` (seconds since the epoch)."""
+    """A word on what was deleted, and how it is brought back until `until` (seconds since the
+    epoch).
+
+    `chat_id` is the chat, or the one in which it was done. A file is brought back by the number of
+    a version, a skill by its origin: that is `ref`. An upload that was never sent is only told of.
+    """
 
     kind: ClassVar[str] = "undo"
     chat_id: str
     title: str
     until: float
+    of: Literal["chat", "file", "skill", "upload"] = "chat"
+    ref: str = ""
 
 
 PartData = (

@@ -28,6 +28,7 @@ from web.chats.titles import (
 )
 from web.chats.transcript import Transcript
 from web.chats.turns import Turns
+from web.chats.undos import Undos
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.store import SessionStore
 from web.harness.values.config import ModelName
@@ -75,6 +76,7 @@ class Chats:
         self.limits = limits
         self._now = now
         self._new_id = new_id
+        self.undos = Undos(tasks, self.side_bar, now, limits.undo_seconds)
         self._chats: dict[tuple[HarnessIdentity, str], Chat] = {}
         self._side_bars: dict[HarnessIdentity, Channel] = {}
         self._made: OrderedDict[tuple[HarnessIdentity, str], Chat] = OrderedDict()

@@ -16,7 +16,8 @@ from web.harness.skills.skill import SkillOrigin
 class ShownSkill:
     """A skill that a chat can use while it is `on`; one with a `fault` cannot be used at all.
 
-    `writable` says that this person may edit and delete it. `changed` is when its text was written,
+    `writable` says that this person may edit and delete it, `editable` that it has a text to edit;
+    of what one may not write a copy is made. `changed` is when its text was written,
     in seconds since the epoch, 0 where that is not known.
     """
 
@@ -29,6 +30,7 @@ class ShownSkill:
     writable: bool
     changed: float
     on: bool
+    editable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,10 @@ class DeletedSkill:
 
 @dataclass(frozen=True, slots=True)
 class DeletedSkills:
-    """Those that can be brought back; `last` is the one that was deleted just now, if any."""
+    """Those that can be brought back."""
 
     kind: ClassVar[str] = "deleted_skills"
     skills: tuple[DeletedSkill, ...]
-    last: DeletedSkill | None = None
 
 
 SkillData = ShownSkill | DeletedSkills

@@ -28,8 +28,6 @@ class SkillShelf:
         self.skills = skills
         self.listed: tuple[Skill, ...] = ()
         self.deleted = DeletedSkills(())
-        self.just_deleted: DeletedSkill | None = None
-        """The one whose undo should be close at hand."""
         self.version = 0
         """Rises with each look that found something new."""
         self._looking = asyncio.Lock()
@@ -38,8 +36,7 @@ class SkillShelf:
         """Brings all up to what is on disk; says whether it is another."""
         async with self._looking:
             listed, deleted = await run_in_thread(self._look)
-            last = self.just_deleted if self.just_deleted in deleted else None
-            found = DeletedSkills(tuple(each for each in deleted if each != last), last)
+            found = DeletedSkills(deleted)
             if (listed, found) == (self.listed, self.deleted):
                 return False
             self.listed, self.deleted = listed, found
@@ -66,8 +63,7 @@ class SkillShelf:
 
     def find_deleted(self, ref: str) -> DeletedSkill:
         """One that can be brought back, by what named it. Raises NotFound."""
-        last = [self.deleted.last] if self.deleted.last else []
-        for each in (*last, *self.deleted.skills):
+        for each in self.deleted.skills:
             if ref_of(each) == ref:
                 return each
         raise NotFound("This skill cannot be brought back any more.")
@@ -99,6 +95,7 @@ class SkillShelf:
                 writable=each.writable,
                 changed=each.changed,
                 on=each.name not in off,
+                editable=each.editable,
             )
             for each in self.listed
         )
@@ -107,25 +104,20 @@ class SkillShelf:
 
     async def install(self, files: Sequence[UploadedFile], *, replace: bool) -> Installed:
         """Makes a skill of this person's own from one `.md`, the files of a folder, or a zip."""
-        made = await self.do(lambda: self.skills.install(files, replace=replace))
-        self.just_deleted = None
-        return made
+        return await self.do(lambda: self.skills.install(files, replace=replace))
 
     async def edit(self, skill: Skill, text: str, seen: str) -> None:
         """Gives a skill a new text; of one that this person may not write a copy is made. `seen` is
         the hash of the text that was edited."""
         await self.do(lambda: self._edit(skill, text, seen))
-        self.just_deleted = None
 
     async def delete(self, skill: Skill) -> None:
-        """Takes a skill away; an undo is offered until something else is changed."""
+        """Takes a skill away; it can be brought back."""
         await self.do(lambda: self.skills.delete(skill.name, skill.origin))
-        self.just_deleted = DeletedSkill(skill.name, skill.origin)
 
     async def restore(self, deleted: DeletedSkill) -> None:
         """Undoes a deletion, or a replacement: then the two change places."""
         await self.do(lambda: self.skills.restore(deleted.name, deleted.origin))
-        self.just_deleted = None
 
     def _edit(self, skill: Skill, text: str, seen: str) -> None:
         if skill.writable:

@@ -23,6 +23,7 @@ from web.harness.skills.library import SkillLibrary
 from web.harness.skills.prompt import skills_prompt
 from web.harness.skills.skill import SkillOrigin, SkillText
 from web.harness.tools.tool import Tool
+from web.harness.values.errors import HarnessError
 from web.harness.values.messages import ResourceBlock
 
 LOOK_SECONDS = 2.0
@@ -143,6 +144,27 @@ class ChatSkills:
             return ()
         return (block_of(await shelf.do(lambda: shelf.skills.read(name))),)
 
+    async def check_called(
+        self, identity: HarnessIdentity, text: str, off: Collection[str] = ()
+    ) -> None:
+        """Raises HarnessError for a message that begins with the name of a skill that is switched
+        off, or broken: it would go without it. After a space it is a text like any other."""
+        match = _CALLED.match(text) if text.startswith("/") else None
+        if match is None:
+            return
+        same = [each for each in (await self.look(identity)).listed if each.name == match["name"]]
+        if not same or any(not each.fault and each.name not in off for each in same):
+            return
+        name = same[0].name
+        broken = all(each.fault for each in same)
+        why = f"cannot be used: {same[0].fault}" if broken else "is switched off in this chat."
+        mend = "Its page under Setup, Skills says more." if broken else "Switch it on under Setup."
+        raise HarnessError(
+            f"The skill {name} {why}",
+            hint=f"{mend} To send the message as it is, put a space before the slash.",
+            code="invalid_arguments",
+        )
+
     def close(self, chat: Chat) -> None:
         """Forgets a chat; its skills are not its own."""
         self._chats.pop(chat, None)
@@ -161,7 +183,7 @@ class ChatSkills:
         held.rows = set(rows)
         for rank, (id, each) in enumerate(rows.items()):
             channel.put(id, "skills", each, rank=rank)
-        if shelf.deleted.skills or shelf.deleted.last:
+        if shelf.deleted.skills:
             channel.put("sk-deleted", "deleted-skills", shelf.deleted)
         else:
             channel.remove("sk-deleted")

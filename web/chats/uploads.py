@@ -16,16 +16,20 @@ from web.chats.file_names import free_names, legal_name
 from web.chats.registry import Chats
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.versions import Origin
+from web.harness.tools.encodings import HOW_TO_MEND, decoded, may_be_text
+from web.harness.tools.picture_faults import picture_fault
 from web.harness.tools.pictures import MODEL_TYPES, image_block, is_too_large
-from web.harness.tools.sniff import HEAD_BYTES, TEXT, media_type_of
+from web.harness.tools.sniff import HEAD_BYTES, TEXT, UNKNOWN, media_type_of
 from web.harness.values.errors import LimitExceeded, ToolError
 from web.harness.values.messages import AttachedBlock, ImageBlock, ResourceBlock
 from web.harness.values.text import amount
 
 _TEXTS = frozenset({TEXT, "text/html", "image/svg+xml"})
 _PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-_UTF8_BYTES = 4
-"""Of one character, at most."""
+_MOST_BYTES = 4
+"""Of one character, in any encoding."""
+_NOTHING = "it is neither text nor a picture that models take"
+_UNCLEAR = f"in which encoding its text is cannot be told for sure; {HOW_TO_MEND}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,10 @@ class Judged:
     media_type: str
     content: AttachedBlock | None = None
     why: str = ""
+    encoding: str = ""
+    """What a text is in that is not in UTF-8."""
+    in_pieces: bool = False
+    """Whether tools can read what the message does not take."""
 
     def called(self, name: str) -> AttachedBlock:
         """What is attached, of the file that lies in the chat's folder by this name."""
@@ -68,21 +76,22 @@ class Judged:
             return replace(self.content, name=name)
         text = (
             f"The file {name} ({self.media_type}, {amount(self.given.size)}) is not in this "
-            f"message: {self.why}. It lies in the chat's folder; tools that read files find it by "
-            "its name."
+            f"message: {self.why}. It lies in the chat's folder under this name"
+            f"{', where read_file reads it piece by piece' if self.in_pieces else ''}."
         )
         return ResourceBlock("", name, self.media_type, text, OWN_FILE, self.given.size)
 
     def words(self, name: str) -> str:
         """What the person should know of it, '' where all is as they would expect."""
         if self.content is None:
+            where = ", where tools can read it piece by piece" if self.in_pieces else ""
             return (
-                f"{name} goes along by its name only: {self.why}. It lies among the chat's files, "
-                "where tools can read it."
+                f"{name} goes along by its name only: {self.why}. It lies among the chat's files"
+                f"{where}."
             )
         if isinstance(self.content, ResourceBlock) and name.lower().endswith(_PICTURE_ENDINGS):
             return f"{name} is no picture by its content, but {self.media_type}: attached as text."
-        return ""
+        return f"{name} was read as {self.encoding}." if self.encoding else ""
 
 
 async def judged(given: GivenFile, limits: AttachmentLimits, max_bytes: int) -> Judged:
@@ -95,14 +104,12 @@ async def judged(given: GivenFile, limits: AttachmentLimits, max_bytes: int) -> 
             code="too_large",
         )
     media_type = media_type_of(await given.head(HEAD_BYTES))
-    content: AttachedBlock | None = None
     if media_type in MODEL_TYPES:
-        content, why = await _picture(given, name, limits)
-    elif media_type in _TEXTS:
-        content, why = await _text(given, name, media_type, limits)
-    else:
-        why = "it is neither text nor a picture that models take"
-    return Judged(given, name, media_type, content, why)
+        picture, why = await _picture(given, name, limits)
+        return Judged(given, name, media_type, picture, why)
+    if media_type in _TEXTS or media_type == UNKNOWN:
+        return await _text(given, name, media_type, limits)
+    return Judged(given, name, media_type, None, _NOTHING)
 
 
 async def take_in(chats: Chats, chat: Chat, files: ChatFiles, file: Judged) -> str:
@@ -149,7 +156,11 @@ async def _picture(
     if given.size > limits.max_picture_bytes:
         most = amount(limits.max_picture_bytes)
         return None, f"it has {amount(given.size)}, and a picture takes at most {most}"
-    picture = await asyncio.to_thread(image_block, await given.whole(), name)
+    data = await given.whole()
+    fault = await asyncio.to_thread(picture_fault, data)
+    if fault:
+        return None, fault
+    picture = await asyncio.to_thread(image_block, data, name)
     if picture is None:
         return None, "it is no picture that can be read"
     if is_too_large((picture.width, picture.height)):
@@ -157,21 +168,22 @@ async def _picture(
     return picture, ""
 
 
-async def _text(
-    given: GivenFile, name: str, media_type: str, limits: AttachmentLimits
-) -> tuple[ResourceBlock | None, str]:
-    """A text for the model, or why there is none."""
+async def _text(given: GivenFile, name: str, media_type: str, limits: AttachmentLimits) -> Judged:
+    """A text for the model, or why there is none; what begins as none may be in some encoding."""
     too_long = (
         f"it has more than {limits.max_chars:,} characters, the most that an attachment takes"
     )
-    if given.size > _UTF8_BYTES * limits.max_chars:
-        return None, too_long
-    try:
-        text = (await given.whole()).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        return None, "it begins as text, but is none"
-    if len(text) > limits.max_chars:
-        return None, too_long
-    return ResourceBlock("", name, media_type, text, OWN_FILE), ""
+    if given.size > _MOST_BYTES * limits.max_chars:
+        if media_type == UNKNOWN and not may_be_text(await given.head(HEAD_BYTES)):
+            return Judged(given, name, media_type, None, _NOTHING)
+        return Judged(given, name, media_type, None, too_long, in_pieces=media_type != UNKNOWN)
+    data = await given.whole()
+    found = await asyncio.to_thread(decoded, data)
+    if found is None:
+        why = _UNCLEAR if may_be_text(data) else _NOTHING
+        return Judged(given, name, media_type, None, why)
+    media_type = TEXT if media_type == UNKNOWN else media_type
+    if len(found.text) > limits.max_chars:
+        return Judged(given, name, media_type, None, too_long, in_pieces=True)
+    block = ResourceBlock("", name, media_type, found.text, OWN_FILE)
+    return Judged(given, name, media_type, block, encoding=found.encoding)

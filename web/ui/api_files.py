@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from web.chats.chat import Chat
+from web.chats.file_deeds import delete_file, purge_file
 from web.chats.registry import Chats
 from web.harness.builtin.versions import FileInfo
 from web.harness.values.errors import HarnessError
@@ -61,6 +62,22 @@ async def get_file(call: Call[Nothing]) -> Response:
     return await file_response(call.request, opened, path.rpartition("/")[2])
 
 
+async def remove_file(call: Call[Nothing]) -> None:
+    """Deletes a file; with `versions=all` nothing brings it back."""
+    chats, path = call.services.chats, call.path["path"]
+    match call.request.query_params.get("versions", "keep"):
+        case "keep":
+            await delete_file(chats, _chat(call), path)
+        case "all":
+            await purge_file(chats, _chat(call), path)
+        case _:
+            raise HarnessError(
+                "`versions` has to be keep or all.",
+                hint="Nothing was deleted.",
+                code="invalid_request",
+            )
+
+
 async def delete_with(chats: Chats, chat: Chat, files: str | None) -> None:
     """Deletes a chat; `files` says what becomes of what it made."""
     if files not in (None, "keep", "delete"):
@@ -90,6 +107,22 @@ FILE_OPERATIONS: tuple[Operation[Any], ...] = (
         refusals=("not_found", "tool_error", "invalid_request"),
         query=(Query("version", "Number of an older version.", "^[0-9]{1,9}$"),),
         media_type="application/octet-stream",
+    ),
+    Operation(
+        "DELETE",
+        "/api/chats/{chat_id}/files/{path:path}",
+        "Delete a file",
+        remove_file,
+        Nothing,
+        status=204,
+        refusals=("not_found", "tool_error", "limit_exceeded", "invalid_request"),
+        query=(
+            Query(
+                "versions",
+                "`all`: its versions go too, for good. `keep`, the default: they bring it back.",
+                "^(keep|all)$",
+            ),
+        ),
     ),
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import Field
 from starlette.responses import Response
 
+from web.chats import skill_deeds
 from web.chats.chat import Chat
 from web.chats.skill_shelf import SkillShelf, ref_of
 from web.harness.skills.skill import Skill, SkillOrigin
@@ -126,24 +127,21 @@ async def change_skill(call: Call[SkillChange]) -> SkillWhole:
 
 async def delete_skill(call: Call[Nothing]) -> None:
     chat, shelf = await _looked(call)
-    await shelf.delete(shelf.find(call.path["key"]))
-    await call.services.chats.skills.look(chat.identity)
+    await skill_deeds.delete_skill(call.services.chats, chat, shelf.find(call.path["key"]))
 
 
 async def list_deleted_skills(call: Call[Nothing]) -> list[GoneSkill]:
     _, shelf = await _looked(call)
-    last = (shelf.deleted.last,) if shelf.deleted.last else ()
     return [
         GoneSkill(key=ref_of(each), name=each.name, origin=each.origin)
-        for each in (*last, *shelf.deleted.skills)
+        for each in shelf.deleted.skills
     ]
 
 
 async def restore_skill(call: Call[Nothing]) -> SkillSummary:
     chat, shelf = await _looked(call)
     key = call.path["key"]
-    await shelf.restore(shelf.find_deleted(key))
-    await call.services.chats.skills.look(chat.identity)
+    await skill_deeds.restore_skill(call.services.chats, chat, shelf.find_deleted(key))
     return SkillSummary(**_summary(chat, shelf.find(key)))
 
 
@@ -219,7 +217,7 @@ SKILL_OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "GET",
         "/api/chats/{chat_id}/deleted-skills",
-        "The skills that can be brought back, the newest first where it is known",
+        "The skills that can be brought back",
         list_deleted_skills,
         Nothing,
         list[GoneSkill],

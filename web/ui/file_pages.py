@@ -1,4 +1,4 @@
-"""The pages of a chat's files: a preview of each, the list with a search, and what brings one back.
+"""The pages of a chat's files: a preview of each, and the list with a search.
 
 Bytes come from `/chats/{id}/raw/{path}`, all of them from `/chats/{id}/files.zip`.
 """
@@ -11,20 +11,19 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
+from web.chats.folders import SHOWN_LEFT_OUT
 from web.chats.made import made, shown_file, shown_versions
 from web.harness.builtin.chat_files import ChatFiles, OpenFile
-from web.harness.builtin.versions import Origin, Version
+from web.harness.builtin.versions import Version
 from web.harness.tools.threads import run_in_thread
 from web.harness.values.errors import NotFound
 from web.ui.chat_zips import chat_zip
 from web.ui.file_bytes import FRAMED, file_response
 from web.ui.file_frames import frame_response
-from web.ui.form_data import Fields
-from web.ui.forms import leave, of_a_chat, stay
 from web.ui.middleware import CONTENT_SECURITY_POLICY
 from web.ui.pages import theme_of
 from web.ui.previews import Previews
@@ -45,9 +44,6 @@ def file_page_routes(services: UiServices) -> list[Route]:
         Route("/chats/{chat_id}/files/{path:path}", pages.shown),
         Route("/chats/{chat_id}/raw/{path:path}", pages.raw),
         Route("/chats/{chat_id}/framed/{path:path}", pages.framed),
-        Route(
-            "/chats/{chat_id}/restore-file", of_a_chat(services, pages.restore), methods=["POST"]
-        ),
     ]
 
 
@@ -100,6 +96,8 @@ class _FilePages:
             files=found[:LISTED_FILES],
             more=len(found) - LISTED_FILES,
             words=words,
+            left_out=survey.left_out,
+            named=survey.named[:SHOWN_LEFT_OUT],
         )
 
     async def shown(self, request: Request) -> Response:
@@ -109,6 +107,8 @@ class _FilePages:
         current = versions[-1] if versions else None
         if current is not None and current.gone and not asked.version:
             return await self._page(request, asked, versions, None)
+        if current is None and not asked.version:
+            return await self._missing(request, asked)
         async with asked.open() as file:
             page = request.query_params.get("page", "")
             source = request.query_params.get("as") == "source"
@@ -117,7 +117,8 @@ class _FilePages:
                 asked.path,
                 source=source,
                 page=int(page) if page.isdecimal() and len(page) < 10 else 1,
-                files=address(asked.chat.id, asked.path.rpartition("/")[0]).rstrip("/") + "/",
+                files=_below(asked, "files"),
+                pictures=_below(asked, "raw"),
             )
             return await self._page(request, asked, versions, file, preview=shown, source=source)
 
@@ -125,7 +126,14 @@ class _FilePages:
         """The bytes, to be saved; with `show` for an image or a player of a page."""
         asked = self._asked(request)
         inline = request.query_params.get("show") == "1"
-        return await file_response(request, asked.open(), asked.name, inline=inline)
+        try:
+            return await file_response(request, asked.open(), asked.name, inline=inline)
+        except NotFound:
+            meant = await _meant(asked)
+            if not meant:
+                raise
+            where = _below(asked, "raw", "") + quote(meant, safe="/")
+            return RedirectResponse(f"{where}?{request.url.query}")
 
     async def framed(self, request: Request) -> Response:
         """What a page shows in a frame."""
@@ -144,17 +152,12 @@ class _FilePages:
             head=request.method == "HEAD",
         )
 
-    async def restore(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        """Brings a version back, also of a file that was deleted."""
-        path, number = fields.get("path", ""), fields.get("version", "")
-        if not number.isdecimal() or len(number) > 9:
-            raise NotFound("There is no such version.")
-        files = self._services.files(chat)
-        await files.restore(path, int(number), Origin("restore"))
-        await self._services.chats.files.look(chat)
-        if fields.get("from") == "page":
-            return leave(request, address(chat.id, path))
-        return stay(request, chat)
+    async def _missing(self, request: Request, asked: _Asked) -> Response:
+        """Words for a link that leads nowhere, or the file that it means."""
+        meant = await _meant(asked)
+        if meant:
+            return RedirectResponse(address(asked.chat.id, meant))
+        return await self._page(request, asked, (), None, status=404)
 
     async def _page(
         self,
@@ -191,7 +194,9 @@ class _FilePages:
             **{"preview": None, "source": False, **shown},
         )
 
-    async def _html(self, request: Request, name: str, **context: Any) -> Response:
+    async def _html(
+        self, request: Request, name: str, status: int = 200, **context: Any
+    ) -> Response:
         template = self._services.templates.get_template(f"pages/{name}.html")
 
         def html() -> bytes:
@@ -199,7 +204,7 @@ class _FilePages:
 
         # A page of a table may have some ten thousand cells.
         content = await run_in_thread(html)
-        return HTMLResponse(content, headers={"content-security-policy": _POLICY})
+        return HTMLResponse(content, status, {"content-security-policy": _POLICY})
 
     def _chat(self, request: Request) -> Chat:
         identity = self._services.identify(request)
@@ -212,6 +217,25 @@ class _FilePages:
             raise NotFound("There is no such version.", hint="The file's page lists those kept.")
         path = request.path_params["path"]
         return _Asked(chat, self._services.files(chat), path, int(number or 0))
+
+
+async def _meant(asked: _Asked) -> str:
+    """The file that an address means which begins with the folder of all files, or of the chat, as
+    models write who think of it from outside; '' for none."""
+    there = {info.path for info in await asked.files.list()}
+    path, folder = asked.path, asked.files.folder
+    for name in (folder.parent.name, folder.name):
+        path = path.removeprefix(f"{name}/")
+        if path in there and not asked.version:
+            return path
+    return ""
+
+
+def _below(asked: _Asked, kind: str, folder: str | None = None) -> str:
+    """What the addresses of files begin with that lie in the folder of the one asked for."""
+    folder = asked.path.rpartition("/")[0] if folder is None else folder
+    base = f"/chats/{asked.chat.id}/{kind}/"
+    return f"{base}{quote(folder, safe='/')}/" if folder else base
 
 
 def address(chat_id: str, path: str) -> str:

@@ -67,6 +67,7 @@ class _Forms:
         fields = await read_fields(request)
         self._chats.check(fields.get("text", ""))
         _refuse_files(fields)
+        await self._chats.skills.check_called(identity, fields.get("text", ""))
         request_id = fields.get("request_id", "")
         chat = await self._chats.create(
             identity, model=fields.get("model", ""), request_id=request_id
@@ -81,6 +82,8 @@ class _Forms:
 
     async def send(self, chat: Chat, fields: Fields, request: Request) -> Response:
         _refuse_files(fields)
+        off = chat.record.skills_off
+        await self._chats.skills.check_called(chat.identity, fields.get("text", ""), off)
         await self._chats.send(
             chat,
             fields.get("text", ""),

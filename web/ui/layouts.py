@@ -46,10 +46,10 @@ class Laid:
 NOT_DONE = Laid(done=False)
 
 
-def _markdown(file: Readable, *, files: str) -> Laid:
+def _markdown(file: Readable, *, files: str, pictures: str = "") -> Laid:
     from web.ui.markdown import render, with_files
 
-    return Laid(with_files(render(_text(file, MAX_MARKDOWN_BYTES)), files))
+    return Laid(with_files(render(_text(file, MAX_MARKDOWN_BYTES)), files, pictures))
 
 
 def _code(file: Readable, *, language: str) -> Laid:

@@ -6,13 +6,19 @@ markdown renderer, which takes out what a browser would run, or as a picture dra
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from markupsafe import Markup
 
-from web.harness.builtin.chat_files import OpenFile
-from web.harness.tools.sniff import TEXT
+from web.harness.builtin.chat_files import OpenFile, on_disk
+from web.harness.tools.encodings import MAX_BYTES, may_be_text, utf8_copy
+from web.harness.tools.picture_faults import picture_fault
+from web.harness.tools.sniff import HEAD_BYTES, TEXT, UNKNOWN
+from web.harness.tools.threads import run_in_thread
+from web.harness.values.text import amount
 from web.ui.blobs import SHOWN
 from web.ui.file_bytes import FRAMED
 from web.ui.layouts import (
@@ -85,15 +91,22 @@ class Previews:
         self._indexes = Indexes()
 
     async def of(
-        self, file: OpenFile, path: str, *, source: bool, page: int, files: str
+        self,
+        file: OpenFile,
+        path: str,
+        *,
+        source: bool,
+        page: int,
+        files: str,
+        pictures: str = "",
     ) -> Preview:
         """How a file is shown; `source` asks for a text as it is written.
 
         `page` is of a table or PDF, counted from 1. Relative links of a markdown text lead below
-        the address `files`.
+        the address `files`, and the bytes of its pictures come from below `pictures`.
         """
         if file.media_type in SHOWN:
-            return _media(file)
+            return await _media(file)
         if file.media_type == "application/pdf":
             return await self._pdf(file, page)
         if file.media_type in FRAMED and not source and _ending(path) not in _MARKDOWN:
@@ -101,16 +114,22 @@ class Previews:
                 words = "This page is too large to be shown here."
                 return Preview("none", source=True, words=words)
             return Preview("frame", source=True)
+        below = {"files": files, "pictures": pictures}
+        if file.media_type in (TEXT, UNKNOWN):
+            async with _in_utf8(file) as (text, encoding):
+                if encoding:
+                    shown = await self._text(text, _ending(path), source, page, below)
+                    return replace(shown, words=f"Read as {encoding}. {shown.words}".rstrip())
         if file.media_type in (TEXT, *FRAMED):
-            return await self._text(file, _ending(path), source, page, files)
-        return Preview("none", words="This kind of file is not shown here.")
+            return await self._text(file, _ending(path), source, page, below)
+        return Preview("none", words=await _why_not(file))
 
     async def _text(
-        self, file: OpenFile, ending: str, source: bool, page: int, files: str
+        self, file: OpenFile, ending: str, source: bool, page: int, below: Mapping[str, str]
     ) -> Preview:
         """What cannot be shown as its name says is shown as it is written, with words."""
         try:
-            shown = None if source else await self._laid(file, ending, page, files)
+            shown = None if source else await self._laid(file, ending, page, below)
             if shown is not None:
                 return replace(shown, source=True)
             language = _LANGUAGES.get(ending, ending)
@@ -122,10 +141,12 @@ class Previews:
             laid = await self._workshop.lay_out("code", file, small=True, language="")
             return _code(file, laid.text, f"{fault.words} It is shown as it is written.")
 
-    async def _laid(self, file: OpenFile, ending: str, page: int, files: str) -> Preview | None:
+    async def _laid(
+        self, file: OpenFile, ending: str, page: int, below: Mapping[str, str]
+    ) -> Preview | None:
         lay_out, small = self._workshop.lay_out, file.size <= SMALL_BYTES
         if ending in _MARKDOWN and file.size <= MAX_MARKDOWN_BYTES:
-            laid = await lay_out("markdown", file, small=small, files=files)
+            laid = await lay_out("markdown", file, small=small, **below)
             return Preview("markdown", Markup(laid.text))  # noqa: S704 (sanitised)
         if ending in _TABLES:
             table = await self._table(file, page)
@@ -158,12 +179,42 @@ class Previews:
         return Preview("pdf", pdf=shown, words=words)
 
 
-def _media(file: OpenFile) -> Preview:
+async def _media(file: OpenFile) -> Preview:
     if file.media_type.startswith("audio/"):
         return Preview("audio")
     if file.size > MAX_IMAGE_BYTES:
         return Preview("none", words="This image is too large to be shown here.")
+    data = await file.read(0, MAX_IMAGE_BYTES)
+    fault = await run_in_thread(lambda: picture_fault(data))
+    if fault:
+        words = f"This picture is broken and shows in part, or not at all: {fault}."
+        return Preview("image", words=words)
     return Preview("image")
+
+
+@asynccontextmanager
+async def _in_utf8(file: OpenFile) -> AsyncIterator[tuple[OpenFile, str]]:
+    """The same text in UTF-8, and how the encoding is called that it is in, '' for the file
+    itself."""
+    with ExitStack() as stack:
+        copying = utf8_copy(file.descriptor)
+        copy = await on_disk(lambda: stack.enter_context(copying))
+        if copy is None:
+            yield file, ""
+        else:
+            descriptor, size, encoding = copy
+            yield OpenFile(descriptor, size, file.changed_at, file.sha256, TEXT), encoding
+
+
+async def _why_not(file: OpenFile) -> str:
+    if not may_be_text(await file.read(0, HEAD_BYTES)):
+        return "This kind of file is not shown here."
+    if file.size > MAX_BYTES:
+        return f"Text that is not in UTF-8 is shown up to {amount(MAX_BYTES)}."
+    return (
+        "In which encoding this text is cannot be told for sure, so it is not shown. Save it as "
+        "UTF-8 to read it here."
+    )
 
 
 def _code(file: OpenFile, html: str, words: str = "") -> Preview:

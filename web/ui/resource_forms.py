@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
+from web.chats.file_deeds import take_off
 from web.chats.readings import words_of
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import ResultPart
@@ -78,7 +79,7 @@ class _ResourceForms:
         return await self._do(chat, fields, request, uri, "")
 
     async def remove(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        await self._chats.detach(chat, request.path_params["attachment_id"])
+        await take_off(self._chats, chat, request.path_params["attachment_id"])
         return stay(request, chat)
 
     async def _do(

@@ -7,10 +7,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
+from web.chats.skill_deeds import delete_skill, restore_skill
 from web.chats.skill_kinds import DeletedSkill
 from web.chats.skill_shelf import ORIGINS, SkillShelf
 from web.harness.skills.skill import Skill
 from web.harness.skills.writing import Installed
+from web.harness.tools.words import shown
 from web.harness.values.errors import HarnessError, NotFound
 from web.ui.form_data import Fields, fields_of
 from web.ui.forms import of_a_chat, stay, told
@@ -70,9 +72,8 @@ class _SkillForms:
 
     async def delete(self, chat: Chat, fields: Fields, request: Request) -> Response:
         self._services.check_token(fields)
-        shelf, skill = await self._found(chat, request)
-        await shelf.delete(skill)
-        await self._chats.skills.look(chat.identity)
+        _, skill = await self._found(chat, request)
+        await delete_skill(self._chats, chat, skill)
         return stay(request, chat)
 
     async def restore(self, chat: Chat, fields: Fields, request: Request) -> Response:
@@ -82,9 +83,7 @@ class _SkillForms:
         origin = next((each for each in ORIGINS if each == given), None)
         if origin is None:
             raise NotFound("This skill cannot be brought back any more.")
-        shelf = self._chats.skills.shelf(chat.identity)
-        await shelf.restore(DeletedSkill(name, origin))
-        await self._chats.skills.look(chat.identity)
+        await restore_skill(self._chats, chat, DeletedSkill(name, origin))
         return stay(request, chat)
 
     async def switch(self, chat: Chat, fields: Fields, request: Request) -> Response:
@@ -99,9 +98,12 @@ class _SkillForms:
 
 def _words(installed: Installed) -> str:
     done = "Replaced" if installed.replaced else "Added"
-    words = f"{done} {installed.name}. Call it with /{installed.name}."
+    words = [f"{done} {installed.name}. Call it with /{installed.name}."]
+    if installed.found_in:
+        folder = shown(installed.found_in)
+        words.append(f"It was found in {folder}; what lies beside that was not taken.")
     if installed.left_out == 1:
-        return f"{words} One hidden file was left out."
-    return (
-        f"{words} {installed.left_out} hidden files were left out." if installed.left_out else words
-    )
+        words.append("One hidden file was left out.")
+    elif installed.left_out:
+        words.append(f"{installed.left_out} hidden files were left out.")
+    return " ".join(words)

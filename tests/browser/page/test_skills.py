@@ -71,7 +71,7 @@ async def test_a_folder_is_uploaded_and_what_was_deleted_comes_back(
     await expect(skill(page, "greeting")).to_have_count(0)
     assert await serious(page) == []
     await picture(page, "skills")
-    await page.get_by_role("button", name="Undo: greeting").click()
+    await page.get_by_role("button", name="Undo").click()
     await expect(skill(page, "greeting")).to_be_visible()
     await expect(switch).to_have_attribute("aria-checked", "false")
     await skill(page, "greeting").get_by_role("link", name="Read greeting").click()

@@ -142,7 +142,9 @@ def test_a_picture_is_named_with_its_hash_and_not_written() -> None:
     part = ResultPart("image", title="plan", media_type="image/png", size=49, sha256=plan.sha256)
     said = Said("", 0.0, (plan,))
     text = text_of(run("r", ToolResult("c1", "t", "Done.", parts=(part,)), said=said))
-    words = f"[picture plan.png, PNG, 49 bytes, 640 x 480 pixels] sha256 {plan.sha256}"
+    words = (
+        f"[picture plan.png, PNG, {len(plan.data)} bytes, 640 x 480 pixels] sha256 {plan.sha256}"
+    )
     assert text.count(words) == 1
     assert f"```text\nimage plan image/png 49 bytes sha256 {plan.sha256}\n```" in text
 

@@ -8,13 +8,16 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
 
 from tests.support.authorization_server import realm, sent_back
 from tests.support.mcp_wire import SECONDS, until
 from tests.support.signing_in import BACK, asked, at, by_program, finished, signing_in
 from web.harness.mcp.connection import Connection
+from web.harness.mcp.failures import Seen, call_error
 from web.harness.mcp.secret_forms import CONCEALED
-from web.harness.mcp.spec import OAuthClient, read_servers
+from web.harness.mcp.spec import OAuthClient, ServerSpec, read_servers
 from web.harness.mcp.tokens import FileTokenStore, TokenStore
 from web.harness.values.errors import ConfigurationError, ToolError
 
@@ -79,6 +82,14 @@ async def test_a_refused_renewal_asks_for_a_sign_in_and_a_failing_one_is_tried_a
         assert await finished(connection, await asked(connection)) == ""
         await until(connection, lambda status: status.state == "ready")
         assert len(made.registered) == 1
+
+
+def test_a_call_that_a_refusal_elsewhere_cut_off_says_that_a_person_is_asked_for() -> None:
+    spec = ServerSpec(name="web", kind="http", url="http://localhost:1/mcp")
+    closed = MCPError(CONNECTION_CLOSED, "Connection closed")
+    words = call_error(closed, "'echo'", spec, Seen(status=401)).message
+    assert "ended while 'echo' ran (localhost asks you to sign in)" in words.replace(":1", "")
+    assert "asks you" not in call_error(closed, "'echo'", spec, Seen(ending="It left.")).message
 
 
 async def test_the_older_transport_signs_in_renews_and_ends_the_same_way() -> None:

@@ -203,7 +203,8 @@ async def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
     found = await say("/no_such_tool 1")
     assert not found.done.tool_uses
     assert "`no_such_tool`" in found.text
-    assert all(f"/{item.name}" in found.text for item in TOOLS)
+    assert all(f"`{item.name}`" in found.text for item in TOOLS)
+    assert "no skill that is switched on" in found.text
 
 
 @pytest.mark.parametrize("text", ["help", "hello", "", "Tell me about the meaning of life"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.asking import asked, gather
+from tests.support.pictures import picture
 from web.harness.agent.agent import Agent
 from web.harness.agent.questions import Answer
 from web.harness.builtin.skill_tools import SkillUse, skill_tools
@@ -111,3 +112,30 @@ async def test_a_skill_that_came_along_is_named_and_not_taken_for_a_tool(
         asked(skill, "/csv-summary use the skill plain-language", tools=tools.specs()),
     )
     assert [call.name for call in called.done.tool_uses] == ["use_skill"]
+
+
+@pytest.mark.parametrize(
+    "words", ["What is in these files?", "Look at this please", "Describe the picture."]
+)
+async def test_a_question_about_what_came_along_is_answered_by_it(
+    tools: ToolRegistry, words: str
+) -> None:
+    note = ResourceBlock("", "notes.md", "text/plain", "Rain.", "file of this chat")
+    answer = await gather(
+        DemoProvider(pace=0),
+        asked(note, picture("plan.png"), words, tools=tools.specs()),
+    )
+    assert answer.done.tool_uses == ()
+    assert "notes.md" in answer.text
+    assert "plan.png" in answer.text
+
+
+async def test_a_tool_is_called_beside_what_came_along_where_it_is_asked_for(
+    tools: ToolRegistry,
+) -> None:
+    note = ResourceBlock("", "notes.md", "text/plain", "Rain.", "file of this chat")
+    for block, words in ((note, "Use the skill csv-summary"), (None, "What is in these skills?")):
+        blocks = [block] if block is not None else []
+        answer = await gather(DemoProvider(pace=0), asked(*blocks, words, tools=tools.specs()))
+        assert block is None or [call.name for call in answer.done.tool_uses] == ["use_skill"]
+        assert "attachment" not in answer.text

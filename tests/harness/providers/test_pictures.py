@@ -157,14 +157,20 @@ async def test_the_type_that_is_sent_is_that_of_the_bytes() -> None:
         (
             "anthropic",
             picture("wide.png", 9_000, 10),
-            "icture wide.png, PNG, 49 bytes, 9,000 x 10 pixels: left out, the model takes at most "
+            "icture wide.png, PNG, 65 bytes, 9,000 x 10 pixels: left out, the model takes at most "
             "8,000 pixels a side",
         ),
         (
             "openai",
             picture("bomb.png", 60_000, 60_000),
-            "icture bomb.png, PNG, 49 bytes, 60,000 x 60,000 pixels: left out, it is broken or "
+            "icture bomb.png, PNG, 65 bytes, 60,000 x 60,000 pixels: left out, it is broken or "
             "has too many pixels",
+        ),
+        (
+            "openai",
+            replace(picture("cut.png"), data=picture().data[:60]),
+            "icture cut.png, PNG, 60 bytes, 640 x 480 pixels: left out, it is cut off, its end is "
+            "missing",
         ),
         (
             "openai",

@@ -163,7 +163,7 @@ def test_a_sample_is_adopted_to_be_edited_and_comes_back(
 ) -> None:
     put(tmp_path / "samples", "sample", None, scripts__x_py="print()")
     ann = library.of("t", "ann")
-    assert ann.adopt("sample") == ("sample", 0, False)
+    assert ann.adopt("sample") == ("sample", 0, False, "")
     ann.edit("sample", skill_md("sample", body="edited"))
     assert ann.read("sample").body == "edited"
     assert ann.read_file("sample", "scripts/x.py") == b"print()"

@@ -57,7 +57,7 @@ def refused(folder: SkillFolder, files: list[UploadedFile]) -> str:
 
 def test_one_md_becomes_a_skill_named_by_its_front_matter(folder: SkillFolder) -> None:
     done = install(folder, [uploaded("notes.md", skill_md("my-skill"))])
-    assert done == ("my-skill", 0, False)
+    assert done == ("my-skill", 0, False, "")
     assert everything_below(folder) == ["skills/my-skill", "skills/my-skill/SKILL.md"]
     assert folder.read("my-skill").source == skill_md("my-skill")
 
@@ -200,7 +200,6 @@ def test_links_and_devices_are_refused(
         [("skill.md", skill_md("a").encode() + b"x" * 70_000)],
         [("x/readme.md", b"x"), ("x/other.md", b"x")],
         [("x/SKILL.md", skill_md("x").encode()), ("y/SKILL.md", skill_md("y").encode())],
-        [("deep/er/SKILL.md", skill_md("a").encode()), ("deep/er/x", b"x")],
         [("SKILL.md", skill_md("a").encode()), *((f"f{number}", b"x") for number in range(6))],
         [("SKILL.md", skill_md("a").encode()), ("big", b"x" * 200_001)],
         [("SKILL.md", skill_md("a").encode()), ("b", b"x" * 199_999), ("c", b"x" * 199_999)],
@@ -216,8 +215,19 @@ def test_what_is_no_skill_is_refused_with_words(
 
 def test_several_skills_at_once_are_told_apart_from_none(folder: SkillFolder) -> None:
     several = [(f"{name}/SKILL.md", skill_md(name)) for name in ("x", "y")]
-    assert "several skills" in refused(folder, as_zip(zipped(*several)))
+    words = 'It holds several skills, in "x", "y"; upload each'
+    assert words in refused(folder, as_zip(zipped(*several)))
     assert "no SKILL.md" in refused(folder, as_zip(zipped(("x/y.md", "x"))))
+
+
+def test_the_one_skill_of_a_whole_project_is_found_where_it_lies(folder: SkillFolder) -> None:
+    inside = [("SKILL.md", skill_md("tidy")), ("more/SKILL.md", "an example"), ("a.txt", "x")]
+    deep = [(f"repo-main/skills/tidy/{path}", text) for path, text in inside]
+    made = install(folder, as_zip(zipped(("repo-main/README.md", "# Repo"), *deep)))
+    assert (made.name, made.found_in) == ("tidy", "repo-main/skills/tidy")
+    assert [path for path, _ in folder.read_all("tidy")] == ["SKILL.md", "a.txt", "more/SKILL.md"]
+    made = install(folder, as_zip(zipped(*deep)), replace=True)
+    assert (made.replaced, made.found_in) == (True, "")
 
 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(folder: SkillFolder) -> None:

@@ -57,7 +57,15 @@ def test_half_characters_in_arguments_are_replaced() -> None:
 
 @pytest.mark.parametrize(
     ("size", "words"),
-    [(0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (4_000, "4 KB"), (1_200_000, "1.2 MB")],
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (4_000, "4 KB"),
+        (1_200_000, "1.2 MB"),
+        (100_000_000, "100 MB"),
+        (1_000_000_000, "1.0 GB"),
+    ],
 )
 def test_a_number_of_bytes_is_said_in_one_way(size: int, words: str) -> None:
     assert amount(size) == words

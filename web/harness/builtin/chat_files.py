@@ -17,6 +17,7 @@ from web.harness.builtin.file_store import FileStore
 from web.harness.builtin.foreign_changes import Changed, Noted
 from web.harness.builtin.objects import checked_chunks
 from web.harness.builtin.paths import parse_path
+from web.harness.builtin.rooted import LeftOut
 from web.harness.builtin.texts import MAX_TEXT_BYTES, replaced, text_of
 from web.harness.builtin.versions import FileInfo, Origin, Version
 from web.harness.tools.sniff import HEAD_BYTES, media_type_of
@@ -33,12 +34,14 @@ class Survey:
     """All files of a chat, sorted by path.
 
     `left_out` counts what lies in the folder but cannot be used: links, devices, names that no
-    path may hold. `more` tells that there are more files than the limit.
+    path may hold; the first of it is `named`. `more` tells that there are more files than the
+    limit.
     """
 
     files: tuple[FileInfo, ...]
     left_out: int
     more: bool
+    named: tuple[LeftOut, ...] = ()
 
 
 class OpenFile:
@@ -128,7 +131,7 @@ class ChatFiles:
     async def survey(self) -> Survey:
         """All files, and whether there is more than can be listed."""
         listing, files = await on_disk(self._store.list)
-        return Survey(files, listing.left_out, listing.more)
+        return Survey(files, listing.left_out, listing.more, tuple(listing.named))
 
     async def read(self, path: str) -> bytes:
         """The whole file. LimitExceeded where it is larger than a file may be: open it then."""
@@ -214,9 +217,10 @@ class ChatFiles:
         await self._changed(lambda: self._store.purge(path))
 
     async def take_back(self, path: str, sha256: str) -> bool:
-        """Removes a file that the person put in, for good, unless something was made of it since.
+        """Removes a file that the person put in, for good; says whether it did.
 
-        `sha256` is what it was. Says whether it was removed.
+        `sha256` is what it was. It stays where it is another by now, or was once, or anybody else
+        had to do with it.
         """
         return await self._changed(lambda: self._store.take_back(path, sha256))
 

@@ -22,12 +22,12 @@ class FileLimits:
     how long another program may hold the folder's lock before that is an error.
     """
 
-    max_file_bytes: int = 100 * 1024 * 1024
-    max_chat_bytes: int = 1024 * 1024 * 1024
+    max_file_bytes: int = 100_000_000
+    max_chat_bytes: int = 1_000_000_000
     max_files: int = 1000
     kept_versions: int = 50
     max_versions: int = 20_000
-    kept_bytes: int = 1024 * 1024 * 1024
+    kept_bytes: int = 1_000_000_000
     busy_seconds: float = 3.0
 
     def check_room(self, listing: Listing, path: str, size: int, *, new: bool) -> None:

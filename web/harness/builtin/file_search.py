@@ -13,6 +13,7 @@ from web.harness.builtin.chat_files import ChatFiles, on_disk
 from web.harness.builtin.paths import parse_path
 from web.harness.builtin.texts import lines_of
 from web.harness.builtin.versions import FileInfo
+from web.harness.tools.encodings import marked_copy
 from web.harness.tools.functions import function_tool
 from web.harness.tools.tool import PermissionLevel, Tool
 from web.harness.tools.words import shown
@@ -125,7 +126,7 @@ class _Search:
                 return
 
     def _look_into(self, files: ChatFiles, path: str, end: float) -> None:
-        with files.open_now(path) as descriptor:
+        with files.open_now(path) as opened, marked_copy(opened) as descriptor:
             for count, (number, line) in enumerate(lines_of(descriptor)):
                 if b"\0" in line:
                     self.no_text += 1

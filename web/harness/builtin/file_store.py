@@ -228,17 +228,15 @@ class FileStore:
             self._ledger.forget(room, path)
 
     def take_back(self, path: str, sha256: str) -> bool:
-        """Removes a file that a person put in, with its version; whether it did.
+        """Removes a file that a person put in, with its versions; whether it did.
 
-        What is another by now stays, and what has been changed in between.
+        It stays where it is another by now or was once, or anybody else had to do with it.
         """
         path = _written(path)
 
         def change(room: Room, before: Content | None) -> bool:
             history = room.log.history(path)
-            if before is None or before.sha256 != sha256 or len(history.versions) != 1:
-                return False
-            if history.versions[0].origin != PERSON:
+            if before is None or before.sha256 != sha256 or not history.is_all(sha256):
                 return False
             gone = self._ledger.version(history, NOTHING, "deleted", PERSON)
             self._ledger.place(room, path, before, gone)

@@ -18,8 +18,10 @@ from web.harness.builtin.file_search import find_tool, in_folder, search_tool
 from web.harness.builtin.paths import parse_path
 from web.harness.builtin.texts import MAX_TEXT_BYTES, Extract, extract, replaced, text_of
 from web.harness.builtin.versions import call_origin
+from web.harness.tools.encodings import utf8_copy
 from web.harness.tools.functions import function_tool
 from web.harness.tools.outputs import MAX_PICTURE_BYTES
+from web.harness.tools.picture_faults import picture_fault
 from web.harness.tools.pictures import MAX_PIXELS, MODEL_TYPES, image_block, is_too_large
 from web.harness.tools.tool import PermissionLevel, Preview, Tool, ToolContext, ToolOutput
 from web.harness.tools.words import describe, shown
@@ -35,6 +37,8 @@ MAX_READ_BYTES = 50_000
 READ_LINES = 2_000
 
 _REMEMBERED = 256
+
+NAMED_LEFT_OUT = 5
 
 NO_FILES = "There are no files yet."
 
@@ -94,13 +98,25 @@ def _read_tool(files: ChatFiles) -> Tool:
                 return ToolOutput.of(_with_range(path, found))
             if file.media_type in MODEL_TYPES:
                 return await _picture(path, file)
+            found, encoding = await on_disk(lambda: _foreign(file, start_line, lines))
+            if found is not None:
+                return ToolOutput.of(f"[Read as {encoding}.]\n{_with_range(path, found)}")
             raise ToolError(
-                f"{shown(path)} is not text in UTF-8 ({_bytes(file.size)}, {file.media_type})."
+                f"{shown(path)} is not text in UTF-8, nor in another encoding that is known for "
+                f"sure ({_bytes(file.size)}, {file.media_type})."
             )
 
     return function_tool(
         read_file, permission=PermissionLevel.ALLOW, replay="safe", share_signature=True
     )
+
+
+def _foreign(file: OpenFile, start: int, count: int) -> tuple[Extract | None, str]:
+    """Lines of a text in another encoding, and how that is called; None for no text. Blocks."""
+    with utf8_copy(file.descriptor) as copy:
+        if copy is None:
+            return None, ""
+        return extract(copy[0], start, count, MAX_READ_BYTES), copy[2]
 
 
 async def _picture(path: str, file: OpenFile) -> ToolOutput:
@@ -110,11 +126,12 @@ async def _picture(path: str, file: OpenFile) -> ToolOutput:
             f"{shown(path)} is a picture of {amount(file.size)}; one of at most "
             f"{amount(MAX_PICTURE_BYTES)} can be looked at."
         )
-    block = image_block(await file.read(0, MAX_PICTURE_BYTES), path.rpartition("/")[2])
-    if block is None:
+    data = await file.read(0, MAX_PICTURE_BYTES)
+    block, fault = image_block(data, path.rpartition("/")[2]), picture_fault(data)
+    if block is None or fault:
         raise ToolError(
             f"{shown(path)} is no picture that can be looked at: it begins like one of type "
-            f"{file.media_type}, but is broken."
+            f"{file.media_type}, but {fault or 'it is broken'}."
         )
     if is_too_large((block.width, block.height)):
         raise ToolError(
@@ -154,6 +171,7 @@ def _list_tool(files: ChatFiles) -> Tool:
             lines.append("There are more files than can be listed.")
         if survey.left_out:
             lines.append(f"Left out, since they cannot be read here: {survey.left_out:,}.")
+            lines += [f"- {shown(path)}: {why}" for path, why in survey.named[:NAMED_LEFT_OUT]]
         return "\n".join(lines)
 
     return function_tool(
@@ -228,7 +246,8 @@ def _edit_tool(files: ChatFiles, seen: _Seen) -> Tool:
         if before is None:
             raise ToolError(
                 f"{shown(path)} cannot be edited: it is not text in UTF-8, or has more than "
-                f"{MAX_TEXT_BYTES:,} bytes."
+                f"{MAX_TEXT_BYTES:,} bytes. A text in another encoding that read_file reads can be "
+                "written anew, in UTF-8, with write_file and replace=true."
             )
         after = replaced(path, before, old, new, every=all)
         seen.put(context, path, sha256)

@@ -37,6 +37,20 @@ def parse_path(text: str) -> tuple[str, ...]:
     """
     if len(text) > MAX_PATH_CHARS:
         raise ToolError(f"The path is longer than {MAX_PATH_CHARS:,} characters.")
+    names = unicodedata.normalize("NFC", text).removeprefix("./").split("/")
+    fault = fault_of(text)
+    if fault:
+        raise ToolError(
+            f"The path {shown(text)} is refused: {fault}. "
+            "Write a path relative to the chat's folder, such as notes/plan.md."
+        )
+    return tuple(names)
+
+
+def fault_of(text: str) -> str:
+    """Why a path is refused, in words about it; '' for one that is not."""
+    if len(text) > MAX_PATH_CHARS:
+        return f"it is longer than {MAX_PATH_CHARS:,} characters"
     whole = unicodedata.normalize("NFC", text)
     fault = _fault_of_path(whole)
     names = whole.removeprefix("./").split("/")
@@ -44,12 +58,7 @@ def parse_path(text: str) -> tuple[str, ...]:
         fault = f"it is deeper than {MAX_DEPTH} levels"
     for name in names:
         fault = fault or _fault_of_name(name)
-    if fault:
-        raise ToolError(
-            f"The path {shown(text)} is refused: {fault}. "
-            "Write a path relative to the chat's folder, such as notes/plan.md."
-        )
-    return tuple(names)
+    return fault
 
 
 def _fault_of_path(text: str) -> str:

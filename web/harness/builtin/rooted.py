@@ -10,12 +10,20 @@ import contextlib
 import os
 import secrets
 import stat
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from web.harness.builtin.paths import MAX_DEPTH, RESERVED_FOLDER, TEMPORARY_PREFIX, parse_path
+from web.harness.builtin.paths import (
+    MAX_DEPTH,
+    RESERVED_FOLDER,
+    TEMPORARY_PREFIX,
+    fault_of,
+    parse_path,
+)
+from web.harness.builtin.spellings import spelled, spelled_way, spellings
 from web.harness.tools.beneath import (
     FILE_MODE,
     FOLDER_FLAGS,
@@ -28,10 +36,15 @@ from web.harness.tools.beneath import (
     open_plain,
     plain_status,
 )
-from web.harness.tools.words import shown
-from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound, ToolError
+from web.harness.tools.words import clean, shorten, shown
+from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound
 
 _MAKE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+MAX_NAMED = 20
+"""So much of what a listing leaves out is named, each by so many characters."""
+MAX_NAMED_CHARS = 300
 
 
 class Stamp(NamedTuple):
@@ -60,18 +73,31 @@ class FileEntry(NamedTuple):
     stamp: Stamp
 
 
+class LeftOut(NamedTuple):
+    """Something that lies in a folder and is no file that can be used: its path, and why."""
+
+    path: str
+    why: str
+
+
 @dataclass(slots=True)
 class Listing:
     """The files of a folder, sorted by path.
 
     `left_out` counts what is there but cannot be reached by a path: links, devices, names that
-    `parse_path` refuses, folders too deep. The reserved folder is no part of it. `more` is True
-    where the listing stopped at its limit.
+    `parse_path` refuses, folders too deep; the first of it is `named`. The reserved folder is no
+    part of it. `more` is True where the listing stopped at its limit.
     """
 
     files: list[FileEntry] = field(default_factory=list)
     left_out: int = 0
+    named: list[LeftOut] = field(default_factory=list)
     more: bool = False
+
+    def leave_out(self, path: str, why: str) -> None:
+        self.left_out += 1
+        if len(self.named) < MAX_NAMED:
+            self.named.append(LeftOut(clean(shorten(path, MAX_NAMED_CHARS)), why))
 
 
 def accept(status: os.stat_result | None) -> None:
@@ -109,7 +135,7 @@ class RootedFolder:
         """A descriptor for reading, of a plain file that has one name, of any size."""
         *folders, name = parse_path(path)
         with self.folder(folders, path, create=False) as parent:
-            descriptor = open_plain(parent, name, path)
+            descriptor = open_plain(parent, spelled(parent, name), path)
         try:
             yield descriptor
         finally:
@@ -130,12 +156,13 @@ class RootedFolder:
         *folders, name = parse_path(path)
         self.status(path)
         with self.folder(folders, path, create=True) as parent:
-            return _replace(parent, name, path, content, check)
+            return _replace(parent, spelled(parent, name), path, content, check)
 
     def delete(self, path: str, check: Callable[[os.stat_result | None], None] = accept) -> None:
         """Removes a file, and the folders around it that hold nothing any more."""
         *folders, name = parse_path(path)
         with self.folder(folders, path, create=False) as parent:
+            name = spelled(parent, name)
             check(plain_status(parent, name, path))
             os.unlink(name, dir_fd=parent)
             os.fsync(parent)
@@ -143,7 +170,7 @@ class RootedFolder:
             *folders, name = folders
             with self.folder(folders, path, create=False) as parent:
                 try:
-                    os.rmdir(name, dir_fd=parent)
+                    os.rmdir(spelled(parent, name), dir_fd=parent)
                 except OSError:
                     return
 
@@ -152,7 +179,7 @@ class RootedFolder:
         *folders, name = parse_path(path)
         try:
             with self.folder(folders, path, create=False) as parent:
-                return plain_status(parent, name, path)
+                return plain_status(parent, spelled(parent, name), path)
         except NotFound:
             return None
 
@@ -173,7 +200,8 @@ class RootedFolder:
     def folder(self, names: list[str], path: str, *, create: bool) -> Iterator[int]:
         """A descriptor of the folder that the names lead to; closed at the end.
 
-        The names are taken as they are; `path` is what errors call the way.
+        The names are taken as they are, in whatever form of Unicode they are there; `path` is what
+        errors call the way.
         """
         try:
             if create:
@@ -182,7 +210,8 @@ class RootedFolder:
         except OSError as error:
             raise in_words(error, path, folder=True) from error
         try:
-            with folder_below(root, names, path, create=create) as descriptor:
+            way = spelled_way(root, names)
+            with folder_below(root, way, path, create=create) as descriptor:
                 yield descriptor
         finally:
             os.close(root)
@@ -251,13 +280,24 @@ def _remove_leftovers(folder: int, depth: int) -> None:
 
 def _walk(folder: int, names: tuple[str, ...], listing: Listing, limit: int) -> None:
     """Adds what lies in the open folder, and below it, until the limit is reached."""
+    known: dict[str, str] = {}
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(TEMPORARY_PREFIX):
                 continue
             if entry.name == RESERVED_FOLDER and not names:
                 continue
-            inner = (*names, entry.name)
+            name = unicodedata.normalize("NFC", entry.name)
+            inner = (*names, name)
+            path = "/".join(inner)
+            if name != entry.name:
+                known = known or spellings(folder)
+                if name.isascii():
+                    listing.leave_out(path, "it is spelled with a look-alike of another character")
+                    continue
+                if known.get(name) != entry.name:
+                    listing.leave_out(path, "another one here has the same name, spelled otherwise")
+                    continue
             try:
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode) and len(inner) < MAX_DEPTH:
@@ -266,24 +306,29 @@ def _walk(folder: int, names: tuple[str, ...], listing: Listing, limit: int) -> 
                         _walk(descriptor, inner, listing, limit)
                     finally:
                         os.close(descriptor)
-                elif not _reachable(inner, status):
-                    listing.left_out += 1
+                elif why := _refusal(path, status):
+                    listing.leave_out(path, why)
                 elif len(listing.files) < limit:
                     stamp = Stamp.of(status)
-                    listing.files.append(
-                        FileEntry("/".join(inner), stamp.size, status.st_mtime, stamp)
-                    )
+                    listing.files.append(FileEntry(path, stamp.size, status.st_mtime, stamp))
                 else:
                     listing.more = True
             except OSError:
                 # Removed, or swapped for a link, since its name was read.
-                listing.left_out += 1
+                listing.leave_out(path, "it was changed while it was looked at")
             if listing.more:
                 return
 
 
-def _reachable(names: tuple[str, ...], status: os.stat_result) -> bool:
-    try:
-        return parse_path("/".join(names)) == names and is_plain(status)
-    except ToolError:
-        return False
+def _refusal(path: str, status: os.stat_result) -> str:
+    """Why something in the folder is no file that can be used; '' where it is one."""
+    mode = status.st_mode
+    if stat.S_ISLNK(mode):
+        return "it is a link"
+    if stat.S_ISDIR(mode):
+        return f"it is deeper than {MAX_DEPTH} levels"
+    if not stat.S_ISREG(mode):
+        return "it is a device, pipe or socket"
+    if not is_plain(status):
+        return "it has a second name elsewhere (a hard link)"
+    return fault_of(path)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 
 from web.harness.builtin.chat_files import ChatFiles
-from web.harness.builtin.foreign_changes import NOTHING_CHANGED, Changed
+from web.harness.builtin.foreign_changes import NOTHING_CHANGED, Changed, Noted
 from web.harness.builtin.scripts import Finished, interpreter_of, run_script
-from web.harness.builtin.versions import call_origin
+from web.harness.builtin.versions import Origin, call_origin
 from web.harness.skills.library import Skills
 from web.harness.skills.names import parse_file_path
 from web.harness.skills.skill import Skill, SkillOrigin, SkillText
@@ -45,7 +45,7 @@ class SkillUse:
     """How the skills of one chat are used.
 
     `off` tells the names that are switched off at this moment. Scripts run in `folder`, which is
-    made where it is missing, with PATH, HOME and LANG of `environ`. `files` are the files in that
+    made where it is missing, with PATH, HOME and LANG of `environ`. `files` are those in that
     folder: what a script changes there becomes versions that its call made. Scripts of skills whose
     origin is not in `runs` are refused: what somebody uploads is a program, and only the person at
     this machine may start programs of their own here.
@@ -134,7 +134,7 @@ def _run_tool(skills: Skills, use: SkillUse) -> Tool:
             finished = await _run(program, arguments or [], use)
         finally:
             # Also of a script that was stopped: what it did until then is there.
-            changed = await files.keep_changes(noted, call_origin(context))
+            changed = await _kept(files, noted, call_origin(context))
         return _said(finished, use.seconds, changed)
 
     async def preview(given: JsonObject, context: ToolContext) -> JsonObject:
@@ -268,6 +268,14 @@ async def _run(program: _Program, arguments: Sequence[str], use: SkillUse) -> Fi
         return await run_script(
             command, folder=use.folder, environ=use.environ, seconds=use.seconds
         )
+
+
+async def _kept(files: ChatFiles, noted: Noted, origin: Origin) -> Changed:
+    """What the script changed; where that cannot be found out, its own words are not lost by it."""
+    try:
+        return await files.keep_changes(noted, origin)
+    except HarnessError as error:
+        return Changed(notes=(f"What it changed was not written down: {describe(error)}",))
 
 
 def _unpack(program: _Program, copy: Path, folder: Path) -> None:

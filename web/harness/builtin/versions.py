@@ -94,6 +94,13 @@ class History:
                 return version
         return None
 
+    def is_all(self, sha256: str) -> bool:
+        """Whether the person alone has made the versions, and all hold this, or are deletions."""
+        return bool(self.versions) and all(
+            version.origin.kind in ("person", "restore") and version.sha256 in (sha256, "")
+            for version in self.versions
+        )
+
     @property
     def next_number(self) -> int:
         return self.versions[-1].number + 1 if self.versions else 1

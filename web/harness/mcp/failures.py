@@ -171,7 +171,10 @@ def refusal(error: BaseException, spec: ServerSpec, seen: Seen) -> str:
 
 def ended_call(name: str, spec: ServerSpec, seen: Seen) -> ToolError:
     """The words for a call whose connection ended before its answer came."""
-    why = f" ({seen.ending})" if seen.ending else ""
+    refused = _refused(spec, seen)
+    asks = refused is not None and refused.state == "sign_in"
+    ending = refused.cause.rstrip(".") if refused is not None and asks else seen.ending
+    why = f" ({ending})" if ending else ""
     return ToolError(
         f"The connection to '{spec.name}' ended while {name} ran{why}. "
         "It may have done its work in part or in full."

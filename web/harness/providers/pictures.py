@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from web.harness.tools.picture_faults import picture_fault
 from web.harness.tools.pictures import MODEL_TYPES, is_too_large, pixel_size
 from web.harness.tools.sniff import HEAD_BYTES, media_type_of
 from web.harness.values.messages import ImageBlock, Message
@@ -75,6 +76,9 @@ class _Judge:
             return "the model takes PNG, JPEG, GIF and WebP"
         if len(picture.data) > limits.max_bytes:
             return f"the model takes at most {amount(limits.max_bytes)}"
+        fault = picture_fault(picture.data)
+        if fault:
+            return fault
         size = pixel_size(picture.data)
         if size is None or is_too_large(size):
             return "it is broken or has too many pixels"

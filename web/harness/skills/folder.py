@@ -176,7 +176,7 @@ class SkillFolder:
                 raise SkillRefused("It is a link, and links are not followed.")
             skill = self._read_listed(name, place, marks)
         except HarnessError as error:
-            skill = self._broken(name, error.message)
+            skill = self._broken(name, error.message, editable=self._is_readable(name))
         except OSError as error:
             skill = self._broken(name, f"The disk refused: {error.strerror}.")
         newest = max((max(mark[2:]) for mark in marks.values()), default=0)
@@ -206,5 +206,20 @@ class SkillFolder:
         changed = marks[SKILL_FILE][2] / 1e9 if SKILL_FILE in marks else 0.0
         return replace(skill, origin=self.origin, writable=self.writable, changed=changed)
 
-    def _broken(self, name: str, fault: str) -> Skill:
-        return Skill(clean(name), fault=fault, origin=self.origin, writable=self.writable)
+    def _is_readable(self, name: str) -> bool:
+        """Whether a broken skill has a text, to find the fault in."""
+        try:
+            with self.opened(name) as folder:
+                decoded(disk.read_file(folder, (SKILL_FILE,), self.limits.max_skill_md_bytes))
+        except (HarnessError, OSError):
+            return False
+        return True
+
+    def _broken(self, name: str, fault: str, *, editable: bool = False) -> Skill:
+        return Skill(
+            clean(name),
+            fault=fault,
+            origin=self.origin,
+            writable=self.writable,
+            editable=editable,
+        )

@@ -33,7 +33,7 @@ class Skill:
 
     `name` is also that of its folder; of a broken one it may be anything. `changed` is the time of
     its `SKILL.md` in seconds since 1970. `allowed_tools` are what its author would like; they
-    permit nothing.
+    permit nothing. Without `editable` its `SKILL.md` cannot be read, and so not mended from here.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Skill:
     origin: SkillOrigin = "server"
     writable: bool = False
     changed: float = 0.0
+    editable: bool = True
 
 
 class SkillFile(NamedTuple):

@@ -28,6 +28,8 @@ MIN_RATIO_BYTES = 1 << 20
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _ENCRYPTED = 0x1
+_NAMED = 5
+"""Of the skills in an upload that holds several."""
 
 
 class UploadedFile(NamedTuple):
@@ -51,12 +53,14 @@ class Upload:
     """Entries whose paths fit together, `SKILL.md` among them.
 
     `left_out` counts hidden files and what systems put beside others'. `archive_bytes` is the size
-    of the zip they come from, 0 where there is none.
+    of the zip they come from, 0 where there is none. `found_in` is the folder that they are all of,
+    where more lay beside it, else ''.
     """
 
     entries: tuple[UploadEntry, ...]
     left_out: int = 0
     archive_bytes: int = 0
+    found_in: str = ""
 
 
 @contextmanager
@@ -101,7 +105,15 @@ def _upload(
             raise LimitExceeded(
                 f"The skill holds more than {limits.max_files:,} files.", code="too_large"
             )
-    return Upload(_from_the_top(entries), left_out, archive_bytes)
+    _refuse_collisions(entries)
+    folder = _folder_of_skill(entries)
+    inside = tuple(
+        UploadEntry(entry.names[len(folder) :], entry.chunks)
+        for entry in entries
+        if entry.names[: len(folder)] == folder
+    )
+    beside = "/".join(folder) if len(inside) < len(entries) else ""
+    return Upload(inside, left_out, archive_bytes, beside)
 
 
 def _is_litter(path: str) -> bool:
@@ -112,18 +124,22 @@ def _is_litter(path: str) -> bool:
     return not {"", ".", ".."} & set(names) and any(hidden + litter)
 
 
-def _from_the_top(entries: list[UploadEntry]) -> tuple[UploadEntry, ...]:
-    """The entries without the one folder around them, where no two are in each other's way."""
-    _refuse_collisions(entries)
+def _folder_of_skill(entries: list[UploadEntry]) -> tuple[str, ...]:
+    """The folder that the one `SKILL.md` lies in, wherever that is: a download of a whole project
+    has it deep down."""
     paths = {entry.names for entry in entries}
-    if (SKILL_FILE,) in paths:
-        return tuple(entries)
-    tops = {names[0] for names in paths}
-    if len(tops) == 1 and (*tops, SKILL_FILE) in paths:
-        return tuple(UploadEntry(entry.names[1:], entry.chunks) for entry in entries)
-    if sum(names[-1] == SKILL_FILE for names in paths) > 1:
-        raise SkillRefused("It holds several skills; upload each of them by itself.")
-    raise SkillRefused("There is no SKILL.md at its top.")
+    every = sorted(names[:-1] for names in paths if names[-1] == SKILL_FILE)
+    # One within another is a file of it like any other.
+    found = [each for each in every if not any(each[:n] in every for n in range(len(each)))]
+    if not found:
+        raise SkillRefused("There is no SKILL.md in it.")
+    if len(found) > 1:
+        named = ", ".join(shown("/".join(folder)) for folder in found[:_NAMED])
+        more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+        raise SkillRefused(
+            f"It holds several skills, in {named}{more}; upload each of them by itself."
+        )
+    return found[0]
 
 
 def _refuse_collisions(entries: list[UploadEntry]) -> None:

@@ -34,11 +34,13 @@ ABANDONED_SECONDS = 3600
 
 
 class Installed(NamedTuple):
-    """What an upload became. `left_out` counts hidden files that were not taken."""
+    """What an upload became. `left_out` counts hidden files that were not taken; `found_in` is the
+    folder that it lay in where other things lay beside it, which were not taken either."""
 
     name: str
     left_out: int
     replaced: bool
+    found_in: str = ""
 
 
 def install(
@@ -73,7 +75,7 @@ def install(
                 _set_aside(folder, name)
             staging.rename(folder.root / name)
             _flush(folder.root)
-    return Installed(name, upload.left_out, there)
+    return Installed(name, upload.left_out, there, upload.found_in)
 
 
 def edit(folder: SkillFolder, name: str, text: str, *, seen: str = "") -> None:

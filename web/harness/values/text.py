@@ -24,12 +24,17 @@ def sayable(text: str) -> str:
 
 
 def amount(size: int) -> str:
-    """A number of bytes as a person says it: `1 byte`, `940 bytes`, `34 KB`, `1.2 MB`."""
+    """A number of bytes as a person says it: `1 byte`, `940 bytes`, `34 KB`, `1.2 MB`, `100 MB`.
+
+    These are thousands, everywhere on pages and in messages.
+    """
     if size < 1000:
         return f"{size} byte" if size == 1 else f"{size} bytes"
     if size < 999_500:
         return f"{size / 1000:.0f} KB"
-    return f"{size / 1_000_000:.1f} MB"
+    if size < 99_950_000:
+        return f"{size / 1_000_000:.1f} MB"
+    return f"{size / 1_000_000:.0f} MB" if size < 999_500_000 else f"{size / 1e9:.1f} GB"
 
 
 def sayable_json(value: Any, depth: int = MAX_DEPTH) -> Any:

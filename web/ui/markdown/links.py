@@ -20,6 +20,13 @@ FILES = "/chats/-/files/"
 
 _FILE_LINK = re.compile(rf'<a href="{FILES}[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
 
+_PICTURE_LINK = re.compile(
+    rf'<a href="{FILES}(?P<path>[^"]*\.(?:png|jpe?g|gif|webp))" class="image-link">'
+    r"(?P<text>.*?)</a>",
+    re.DOTALL | re.IGNORECASE,
+)
+_TAG = re.compile(r"<[^>]*>")
+
 OUTSIDE = 'rel="noopener noreferrer nofollow" target="_blank"'
 
 
@@ -48,15 +55,27 @@ def file_address(href: str) -> str | None:
         return None
 
 
-def with_files(html: str, files: str) -> str:
+def with_files(html: str, files: str, pictures: str = "") -> str:
     """The HTML with its links to files leading below the address `files`, or, for '', with no such
-    links: then there are no files that they could mean."""
+    links: then there are no files that they could mean.
+
+    With `pictures`, an address where their bytes are, those that stand for pictures show them.
+    """
     # Nothing that somebody wrote can hold the start of a tag.
     if f'<a href="{FILES}' not in html:
         return html
     if not files:
         return _FILE_LINK.sub(r"\1", html)
+    if pictures:
+        html = _PICTURE_LINK.sub(lambda link: _picture(link, pictures), html)
     return html.replace(f'<a href="{FILES}', f'<a href="{escape(files)}')
+
+
+def _picture(link: re.Match[str], pictures: str) -> str:
+    alt = _TAG.sub("", link["text"]).replace('"', "&quot;")
+    source = f"{escape(pictures)}{link['path']}?show=1"
+    picture = f'<img src="{source}" alt="{alt}" loading="lazy" decoding="async">'
+    return f'<a href="{FILES}{link["path"]}">{picture}</a>'
 
 
 def web_address(href: str) -> str | None:

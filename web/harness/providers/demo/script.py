@@ -34,6 +34,13 @@ _SEMICOLON = re.compile(r"\s*(?:;|\n(?=/))\s*")
 _AND = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.I)
 _THINK = re.compile(r"^\s*think\b[:,]?\s*(?:(?:hard|about|of|then)\b\s*)*", re.I)
 _SLASH = re.compile(r"^\s*/([A-Za-z_][\w.-]*)\s*", re.S)
+_OF_THESE = re.compile(
+    r"^\s*(?:please\s+)?(?:(?:what|who|which|where|how|is|are|do|does|describe|explain|look|see|read"
+    r"|tell|show|summari[sz]e|compare|check|translate)\b|can\s+you\b)"
+    r".*\b(?:this|these|those|attach\w*|pictures?|images?|photos?|screenshots?)\b",
+    re.I | re.S,
+)
+"""A question about what came along, which may hold words that ask for a tool elsewhere."""
 _SKILL = re.compile(r"^\s*/(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)(?:\s+|$)")
 
 
@@ -68,6 +75,11 @@ class _Turn:
         return {block.name for block in self.attachments if block.source == "skill"}
 
     @property
+    def files(self) -> bool:
+        """Whether more came along than skills."""
+        return bool(self.pictures) or len(self.skills) < len(self.attachments)
+
+    @property
     def came_with_more(self) -> bool:
         return bool(self.attachments or self.pictures)
 
@@ -97,7 +109,8 @@ def script_for(request: ModelRequest) -> Script:
         direct = _direct(prompt, request.tools)
         if direct is not None:
             return _thought(direct, thinking)
-    steps = _steps(prompt, request.tools)
+    of_these = bool(turn.files and _OF_THESE.match(prompt))
+    steps = [] if of_these else _steps(prompt, request.tools)
     done = len(turn.rounds)
     failed = bool(turn.rounds) and any(result.is_error for _, result in turn.rounds[-1])
     if done < len(steps) and not failed:

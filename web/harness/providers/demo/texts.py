@@ -178,7 +178,12 @@ def _first_line(tool: ToolSpec) -> str:
 
 def unknown_tool(name: str, tools: tuple[ToolSpec, ...]) -> str:
     """The answer to a `/name` that no tool has."""
-    return f"{NOTICE}There is no tool `{name}` in this chat.\n\n{_tool_list(tools)}"
+    names = ", ".join(f"`{tool.name}`" for tool in tools) or "none"
+    return (
+        f"{NOTICE}There is no tool `{name}` in this chat, and no skill that is switched on. The "
+        f"tools are: {names}. Skills are chosen from the list that opens after a slash, and "
+        "switched on under Setup. Write `help` to see how a tool is called.\n"
+    )
 
 
 def not_understood(parts: list[str], tools: tuple[ToolSpec, ...]) -> str:
