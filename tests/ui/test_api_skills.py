@@ -132,8 +132,30 @@ async def test_an_edit_is_saved_unless_somebody_has_saved_meanwhile(room: Room) 
     wrong = await room.client.patch(path, json={"text": "nothing", "seen": told["sha256"]})
     assert refusal(wrong) == (422, "skill_refused")
     sample = await room.at("plain-language")
-    copy = (await room.client.patch(sample, json={"text": skill_md("plain-language")})).json()
+    seen = (await room.client.get(sample)).json()["sha256"]
+    change = {"text": skill_md("plain-language"), "seen": seen}
+    copy = (await room.client.patch(sample, json=change)).json()
     assert (copy["origin"], copy["key"] == sample.rpartition("/")[2]) == ("upload", False)
+
+
+@pytest.mark.parametrize("seen", [{}, {"seen": ""}])
+async def test_a_text_that_does_not_say_what_it_replaces_is_refused(
+    room: Room, seen: dict[str, str]
+) -> None:
+    path = await room.at("greeting")
+    before = (room.own / "greeting" / "SKILL.md").read_text()
+    change = {"text": skill_md("greeting", body="Other."), "on": False, **seen}
+    answer = await room.client.patch(path, json=change)
+    assert refusal(answer) == (422, "invalid_request")
+    assert f"GET {path}" in answer.json()["hint"]
+    assert (room.own / "greeting" / "SKILL.md").read_text() == before
+    assert (await room.client.get(path)).json()["on"]
+    assert (await room.client.patch(path, json={"on": False})).json()["on"] is False
+
+
+async def test_the_description_says_that_a_text_needs_what_it_replaces(room: Room) -> None:
+    shapes = (await room.client.get("/api/openapi.json")).json()["components"]["schemas"]
+    assert shapes["SkillChange"]["dependentRequired"] == {"text": ["seen"]}
 
 
 async def test_one_is_deleted_and_brought_back(room: Room) -> None:

@@ -157,3 +157,16 @@ async def test_what_nobody_is_shown_is_said_beside_the_button() -> None:
         assert words in await page(server, chat, key)
         other = await server.client.get(f"/chats/{chat}/approvals/{key}", headers={USER: "another"})
         assert refusal(other) == (404, "not_found")
+
+
+async def test_blank_lines_push_nothing_away(tmp_path: Path) -> None:
+    content = "a\n" + "\xa0\n" * 300 + "EVIL\n"
+    use = ("write_file", {"path": "n.txt", "content": content})
+    async with app_server(tmp_path, ScriptedProvider(calls(use), says("no"))) as server:
+        chat = await server.new_chat()
+        key = await asked(server, chat)
+        told = '<div class="gap">300 blank lines are added</div><div class="add">'
+        assert told in re.sub(r"<(/?)span[^>]*>", "", await card(server, chat))
+        whole = await page(server, chat, key)
+        assert told in whole
+        assert '<div class="gap">300 blank lines</div><div class="text">EVIL' in whole

@@ -11,8 +11,9 @@ from tests.support.opened import opened
 from tests.support.pdfs import pdf
 from web.harness.builtin.chat_files import OpenFile
 from web.ui.file_frames import frame_response
+from web.ui.places import Budget
 from web.ui.previews import Preview, Previews
-from web.ui.workshop import Budget, Workshop
+from web.ui.workshop import Workshop
 
 pytestmark = pytest.mark.anyio
 
@@ -73,3 +74,29 @@ async def test_a_page_that_nests_too_deep_is_told_in_its_frame(tmp_path: Path) -
         answer = await frame_response(file, Workshop(Budget(seconds=0.6)))
     assert b"too much to lay out in 0.6 seconds" in answer.body
     assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+
+
+async def test_a_text_in_another_encoding_is_decoded_elsewhere(tmp_path: Path) -> None:
+    data = b"a;b\n" + b"".join(b"%d;caf\xe9\n" % number for number in range(50_000))
+    with opened(tmp_path / "a.csv", data) as file:
+        workshop = Workshop()
+        previews = Previews(workshop)
+        for page in (1, 200):
+            preview = await shown(previews, file, "a.csv", page)
+            assert (preview.kind, preview.words) == ("table", "Read as Windows-1252.")
+            assert preview.table is not None
+            assert list(preview.table.rows[0]) == [str(200 * (page - 1)), "café"]
+        # Where there is no time for that, its start is shown, and no more of it is decoded.
+        workshop._budget = Budget(seconds=0)
+        preview = await shown(previews, file, "a.csv", 2)
+    assert preview.kind == "code"
+    assert "Read as Windows-1252. This file is too much to lay out" in preview.words
+    assert 170_000 < len(str(preview.html)) < 200_000
+
+
+async def test_a_text_in_no_encoding_that_is_known_is_not_shown(tmp_path: Path) -> None:
+    data = "Дата;Сумма;Имя\n2026;12345;Анна\n".encode("cp1251") * 1_000
+    with opened(tmp_path / "a.csv", data, "application/octet-stream") as file:
+        preview = await shown(Previews(Workshop()), file, "a.csv")
+    assert (preview.kind, preview.html, preview.table) == ("none", None, None)
+    assert "cannot be told for sure" in preview.words

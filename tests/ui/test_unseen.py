@@ -5,6 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
+import sys
+import time
+import unicodedata
 
 import pytest
 
@@ -18,6 +21,18 @@ from web.ui.fragments import Fragments
 from web.ui.templating import make_environment
 from web.ui.unseen import exact_json, hides, spelled, visible
 
+CATEGORIES: dict[str, str] = {}
+for one in map(chr, range(sys.maxunicode + 1)):
+    if (category := unicodedata.category(one)) not in ("Cn", "Co", "Lo"):
+        CATEGORIES[category] = CATEGORIES.get(category, "") + one
+BLANKS = CATEGORIES["Zs"]
+# Default_Ignorable_Code_Point of the Unicode standard, first and last of each range.
+IGNORABLE = """
+ad 34f 61c 115f-1160 17b4-17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164 fe00-fe0f feff ffa0
+fff0-fff8 1bca0-1bca3 1d173-1d17a e0000-e0fff
+"""
+# Drawn without a trace in Chromium with the fonts of a plain Debian, or blank by name.
+EMPTY = "\u2028\u2029\x85\u2800\ufff9\ufffa\ufffb\ufffc\U00013441\U00013442\U00016fe4\U0001d159"
 HIDDEN = ["\u202e", "\u200b", "\x1b", "\u2800", "\ud800", "\U000e0041", "\u2028", "\x85"]
 
 
@@ -36,6 +51,68 @@ def test_each_hidden_character_is_spelled_out(char: str) -> None:
     assert spelled(f"a{char}b") == f"a{mark(char)}b"
     assert hides({"deep": [f"a{char}b"]})
     assert visible(f"<{char}") == f'&lt;<span class="spelled">{mark(char)}</span>'
+
+
+def ignorable() -> str:
+    ranges = [[int(end, 16) for end in each.split("-")] for each in IGNORABLE.split()]
+    return "".join(chr(code) for ends in ranges for code in range(ends[0], ends[-1] + 1))
+
+
+def test_nothing_that_is_drawn_as_nothing_stays() -> None:
+    chars = ignorable() + EMPTY
+    assert len(chars) > 4_000
+    for one_line in (False, True):
+        assert spelled("a".join(chars), one_line) == "a".join(map(mark, chars))
+
+
+def test_a_text_of_very_many_hidden_characters_takes_no_time() -> None:
+    text = "".join(map(chr, range(0xE000, 0xF8FF))) * 3
+    begun = time.process_time()
+    assert len(spelled(text)) == 8 * len(text)
+    assert time.process_time() - begun < 2
+
+
+def test_all_controls_formats_and_separators_of_lines_are_spelled_out() -> None:
+    chars = "".join(CATEGORIES[each] for each in ("Cc", "Cf", "Cs", "Zl", "Zp"))
+    chars = chars.replace("\n", "").replace("\t", "")
+    assert len(chars) > 2_000
+    assert spelled("a".join(chars)) == "a".join(map(mark, chars))
+
+
+@pytest.mark.parametrize("blank", BLANKS, ids=ascii)
+def test_no_blank_pushes_the_rest_away(blank: str) -> None:
+    assert len(BLANKS) >= 17
+    assert spelled(f"a{blank * 450}b") == "a⟨450 blanks⟩b"
+    assert spelled("a\n" + f"{blank}\n" * 300 + "b") == "a⟨301 line ends⟩\nb"
+    assert spelled("a" + (" " * 40 + blank + "\t") * 9 + "b") == "a⟨378 blanks⟩b"
+    assert spelled("a\r\n" + f"{blank}\r\n" * 300 + " b") == "a⟨301 line ends⟩\n b"
+    assert spelled(f"a{blank}b") == f"a{blank}b"
+
+
+def test_wide_blanks_count_for_more() -> None:
+    assert spelled("a" + "\t" * 10 + "b") == "a" + "\t" * 10 + "b"
+    assert spelled("a" + "\t" * 11 + "b") == "a⟨11 blanks⟩b"
+    assert spelled("a" + "\u3000" * 21 + "b") == "a⟨21 blanks⟩b"
+
+
+def test_many_alike_are_counted() -> None:
+    assert spelled("a" + "\xa0" * 450 + "b", one_line=True) == "a⟨450 times U+00A0⟩b"
+    assert spelled("a" + "\u200b" * 3 + "b") == "a" + mark("\u200b") * 3 + "b"
+    assert spelled("❤" + "\ufe0f" * 400) == "❤⟨400 times U+FE0F⟩"
+
+
+def test_marks_upon_one_letter_are_few() -> None:
+    few = "Vie\u0302\u0301t \u1000\u103c\u103d\u103e\u1031\u1037 \u0e01\u0e34\u0e48"
+    assert spelled(few) == few
+    pairs = "a" + "\u0301\u0327" * 150 + "\nb"
+    assert spelled(pairs) == "a\u0301\u0327\u0301\u0327\u0301⟨295 combining marks⟩\nb"
+    marks = "".join(CATEGORIES[each] for each in ("Mn", "Mc", "Me"))
+    marks = "".join(set(marks) - set(ignorable() + EMPTY))
+    assert len(marks) > 1_900
+    assert spelled(marks).endswith("combining marks⟩")
+    assert hides([pairs])
+    assert json.loads(exact_json(pairs)) == pairs
+    assert "\u0301" not in exact_json(pairs)
 
 
 def test_a_command_has_no_line_ends_and_many_blanks_are_counted() -> None:
@@ -87,6 +164,19 @@ def test_an_approval_shows_exactly_what_the_call_is_given() -> None:
     assert area is not None
     assert not re.search("[\u202e\u200b\x1b]", area[1])
     assert json.loads(html.unescape(area[1])) == arguments
+
+
+def test_no_name_or_path_turns_the_words_around_it() -> None:
+    turning = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    turned = f"a{turning}\u05d0"
+    preview = {"kind": "diff", "path": turned, "note": "", "lines": []}
+    asking = call("asking", name=turned, arguments={turned: 1}, question=Question("k", preview))
+    page = re.sub("<textarea.*?</textarea>", "", shown(asking), flags=re.S)
+    page = re.sub(' title="[^"]*"', "", page)
+    assert not re.search(f"[{turning}]", page)
+    # Of a path in Hebrew letters the end stays where it is, and so does what follows it.
+    assert '<code dir="ltr">a' in page
+    assert '<dt dir="ltr">a' in page
 
 
 def test_arguments_beyond_those_shown_are_told() -> None:

@@ -13,7 +13,8 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from tests.support.opened import opened
-from web.ui.workshop import Budget, NotLaidOut, Workshop
+from web.ui.places import Budget, NotLaidOut
+from web.ui.workshop import Workshop
 
 pytestmark = pytest.mark.anyio
 

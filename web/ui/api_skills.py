@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from web.chats import skill_deeds
@@ -66,11 +66,13 @@ class GoneSkill(Told):
 
 
 class SkillChange(Asked):
-    """What is left out stays."""
+    """What is left out stays. A new text needs `seen`, lest it undo what was saved meanwhile."""
+
+    model_config = ConfigDict(json_schema_extra={"dependentRequired": {"text": ["seen"]}})
 
     on: bool | None = Field(None, description="Whether this chat can use it.")
     text: str | None = Field(None, description="A new `SKILL.md`.")
-    seen: str = Field("", description="`sha256` of the text that this one was made from.")
+    seen: str = Field("", description="With `text`: the `sha256` of what it replaces.")
 
 
 async def list_skills(call: Call[Nothing]) -> list[SkillSummary]:
@@ -117,6 +119,12 @@ async def change_skill(call: Call[SkillChange]) -> SkillWhole:
     chat, shelf = await _looked(call)
     skill, asked = shelf.find(call.path["key"]), call.body
     if asked.text is not None:
+        if not asked.seen:
+            raise HarnessError(
+                "A new text needs `seen`, the `sha256` of the text that it replaces.",
+                hint=f"Nothing was changed. GET {call.request.url.path} has it.",
+                code="invalid_request",
+            )
         await shelf.edit(skill, asked.text, asked.seen)
         await call.services.chats.skills.look(chat.identity)
         skill = shelf.named(skill.name) or skill

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from web.chats.asked import Asked, find_asked
-from web.harness.tools.previews import Block, count_lines, lines_of, preview_blocks
+from web.harness.tools.previews import Block, count_lines, preview_blocks, rows_of
 from web.harness.tools.threads import run_in_thread
 from web.harness.values.errors import NotFound
 from web.harness.values.messages import JsonObject
@@ -39,7 +39,7 @@ class Section:
 
     @property
     def lines(self) -> Iterator[Block]:
-        return (Block(kind, line) for kind, text in self.blocks for line in lines_of(text))
+        return (Block(row.kind, row.text) for block in self.blocks for row in rows_of(block))
 
 
 class WholePage(NamedTuple):

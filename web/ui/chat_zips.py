@@ -26,11 +26,13 @@ async def chat_zip(services: UiServices, chat: Chat, *, whole: bool, head: bool)
     Unpacked it is the chat's folder as it was. Raises NotFound where there is nothing at all.
     """
     files = services.files(chat)
-    entries = [ZipEntry(info.path, partial(files.open, info.path)) for info in await files.list()]
+    entries = [
+        ZipEntry(info.path, partial(files.file_now, info.path)) for info in await files.list()
+    ]
     if whole:
         await write_record(files, chat.title, await recorded_runs(chat, services.events))
         entries += [
-            ZipEntry(f"{RESERVED_FOLDER}/record/{name}", partial(files.open_record, name))
+            ZipEntry(f"{RESERVED_FOLDER}/record/{name}", partial(files.record_now, name))
             for name in RECORD_NAMES
         ]
     elif not entries:
@@ -55,7 +57,7 @@ async def _with_versions(files: ChatFiles, entries: list[ZipEntry]) -> AsyncIter
             versions = [
                 ZipEntry(f"{RESERVED_FOLDER}/versions.jsonl", lambda: nullcontext(log)),
                 *(
-                    ZipEntry(f"{RESERVED_FOLDER}/objects/{each}", partial(files.open_content, each))
+                    ZipEntry(f"{RESERVED_FOLDER}/objects/{each}", partial(files.content_now, each))
                     for each in digests
                 ),
             ]

@@ -18,7 +18,8 @@ from web.harness.tools.threads import run_in_thread
 from web.harness.values.errors import LimitExceeded
 from web.ui.file_bytes import SANDBOX
 from web.ui.layouts import MAX_FRAME_BYTES
-from web.ui.workshop import NotLaidOut, Workshop
+from web.ui.places import NOBODY, NotLaidOut, Whose
+from web.ui.workshop import Workshop
 
 # An image is drawn by itself: no script of it runs, and it fetches nothing, not even ahead.
 _DRAWING = (
@@ -35,8 +36,8 @@ _WORDS = (
 )
 
 
-async def frame_response(file: OpenFile, workshop: Workshop) -> Response:
-    """The document for the frame. Raises LimitExceeded for one that is too large."""
+async def frame_response(file: OpenFile, workshop: Workshop, whose: Whose = NOBODY) -> Response:
+    """The document for a frame. Raises LimitExceeded for one that is too large."""
     if file.size > MAX_FRAME_BYTES:
         raise LimitExceeded("This file is too large to be shown here.", hint="Download it.")
     headers = {
@@ -45,7 +46,10 @@ async def frame_response(file: OpenFile, workshop: Workshop) -> Response:
         "referrer-policy": "no-referrer",
         "cache-control": "private, no-store",
     }
-    html = await (_drawing(file) if file.media_type == "image/svg+xml" else _page(file, workshop))
+    if file.media_type == "image/svg+xml":
+        html = await _drawing(file)
+    else:
+        html = await _page(file, workshop, whose)
     return HTMLResponse(html, headers=headers)
 
 
@@ -54,10 +58,10 @@ async def _drawing(file: OpenFile) -> str:
     return await run_in_thread(lambda: _DRAWING.format(b64encode(data).decode()))
 
 
-async def _page(file: OpenFile, workshop: Workshop) -> str:
+async def _page(file: OpenFile, workshop: Workshop, whose: Whose) -> str:
     """Always in a process: also few bytes may nest so that they take long."""
     try:
-        laid = await workshop.lay_out("page", file)
+        laid = await workshop.lay_out("page", file, whose=whose)
     except NotLaidOut as fault:
         return _WORDS.format(escape(f"{fault.words} It can be read as it is written."))
     if not laid.done:

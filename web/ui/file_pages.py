@@ -5,8 +5,8 @@ Bytes come from `/chats/{id}/raw/{path}`, all of them from `/chats/{id}/files.zi
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -20,12 +20,14 @@ from web.chats.made import made, shown_file, shown_versions
 from web.harness.builtin.chat_files import ChatFiles, OpenFile
 from web.harness.builtin.versions import Version
 from web.harness.tools.threads import run_in_thread
-from web.harness.values.errors import NotFound
+from web.harness.values.errors import NotFound, ToolError
 from web.ui.chat_zips import chat_zip
 from web.ui.file_bytes import FRAMED, file_response
 from web.ui.file_frames import frame_response
+from web.ui.listeners import while_there
 from web.ui.middleware import CONTENT_SECURITY_POLICY
 from web.ui.pages import theme_of
+from web.ui.places import Whose
 from web.ui.previews import Previews
 from web.ui.services import UiServices
 from web.ui.workshop import Workshop
@@ -104,22 +106,29 @@ class _FilePages:
         """The preview of a file, or of one of its versions; of a deleted one its versions."""
         asked = self._asked(request)
         versions = await asked.files.versions(asked.path)
-        current = versions[-1] if versions else None
-        if current is not None and current.gone and not asked.version:
-            return await self._page(request, asked, versions, None)
-        if current is None and not asked.version:
-            return await self._missing(request, asked)
-        async with asked.open() as file:
+        async with AsyncExitStack() as stack:
+            try:
+                file = await stack.enter_async_context(asked.open())
+            except (NotFound, ToolError) as error:
+                if asked.version or (not versions and isinstance(error, ToolError)):
+                    raise
+                if not versions:
+                    return await self._missing(request, asked)
+                return await self._page(request, asked, versions, None)
             page = request.query_params.get("page", "")
             source = request.query_params.get("as") == "source"
-            shown = await self._previews.of(
+            making = self._previews.of(
                 file,
                 asked.path,
                 source=source,
                 page=int(page) if page.isdecimal() and len(page) < 10 else 1,
                 files=_below(asked, "files"),
                 pictures=_below(asked, "raw"),
+                whose=self._whose(request, asked),
             )
+            shown = await while_there(request, making)
+            said = f"{_not_kept(asked, versions, file)} {shown.words}".strip()
+            shown = replace(shown, words=said)
             return await self._page(request, asked, versions, file, preview=shown, source=source)
 
     async def raw(self, request: Request) -> Response:
@@ -141,7 +150,8 @@ class _FilePages:
         async with asked.open() as file:
             if file.media_type not in FRAMED:
                 raise NotFound("This file is not shown in a frame.")
-            return await frame_response(file, self._workshop)
+            framed = frame_response(file, self._workshop, self._whose(request, asked))
+            return await while_there(request, framed)
 
     async def zip(self, request: Request) -> Response:
         """All files; with `record` the whole chat."""
@@ -171,7 +181,7 @@ class _FilePages:
         chat = asked.chat
         version = next((each for each in versions if each.number == asked.version), None)
         last = versions[-1] if versions else None
-        if not asked.version and file is not None and last and last.sha256 == file.sha256:
+        if file is not None and not _not_kept(asked, versions, file) and not asked.version:
             version = last
         query = f"?version={asked.version}" if asked.version else ""
         path = f"{quote(asked.path, safe='/')}{query}"
@@ -210,6 +220,10 @@ class _FilePages:
         identity = self._services.identify(request)
         return self._services.chats.get(identity, request.path_params["chat_id"])
 
+    def _whose(self, request: Request, asked: _Asked) -> Whose:
+        identity = self._services.identify(request)
+        return Whose(f"{identity.tenant_id}/{identity.user_id}", asked.chat.id)
+
     def _asked(self, request: Request) -> _Asked:
         chat = self._chat(request)
         number = request.query_params.get("version", "")
@@ -219,6 +233,16 @@ class _FilePages:
         return _Asked(chat, self._services.files(chat), path, int(number or 0))
 
 
+def _not_kept(asked: _Asked, versions: tuple[Version, ...], file: OpenFile) -> str:
+    """Why a file as it is now is none of its versions; '' where it is one."""
+    most = asked.files.limits.max_file_bytes
+    if asked.version or (file.sha256 and versions and versions[-1].sha256 == file.sha256):
+        return ""
+    if file.size > most:
+        return f"This file is too large to be kept as a version: up to {most:,} bytes can be."
+    return "This file is being changed by another program, so this state of it is no version."
+
+
 async def _meant(asked: _Asked) -> str:
     """The file that an address means which begins with the folder of all files, or of the chat, as
     models write who think of it from outside; '' for none."""
@@ -226,7 +250,7 @@ async def _meant(asked: _Asked) -> str:
     path, folder = asked.path, asked.files.folder
     for name in (folder.parent.name, folder.name):
         path = path.removeprefix(f"{name}/")
-        if path in there and not asked.version:
+        if path in there and path != asked.path and not asked.version:
             return path
     return ""
 

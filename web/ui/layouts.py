@@ -7,8 +7,9 @@ it is asked, since the process does one and ends.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
 MAX_MARKDOWN_BYTES = 200_000
@@ -32,6 +33,21 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ByDescriptor:
+    """An open file of which no more is known."""
+
+    descriptor: int
+    size: int
+
+    def read_now(self, start: int, size: int) -> bytes:
+        pieces: list[bytes] = []
+        while size > 0 and (piece := os.pread(self.descriptor, size, start)):
+            pieces.append(piece)
+            start, size = start + len(piece), size - len(piece)
+        return b"".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
 class Laid:
     """What came of it: `facts` that JSON can hold, and a text.
 
@@ -44,6 +60,25 @@ class Laid:
 
 
 NOT_DONE = Laid(done=False)
+
+
+def laid_out(layout: str, file: Readable, *, decode: int = 0, **options: Any) -> Laid:
+    """One of `LAYOUTS` of a file.
+
+    With `decode` it may be a text in another encoding, of which at most so many bytes are used.
+    The facts then have its `encoding`, as it is called, and its `size` in UTF-8, in bytes.
+    """
+    work = LAYOUTS[layout]
+    if not decode:
+        return work(file, **options)
+    from web.harness.tools.encodings import utf8_copy
+
+    with utf8_copy(file.descriptor, decode) as copy:
+        if copy is None:
+            return work(file, **options)
+        descriptor, size, encoding = copy
+        laid = work(ByDescriptor(descriptor, size), **options)
+        return replace(laid, facts={**laid.facts, "encoding": encoding, "size": size})
 
 
 def _markdown(file: Readable, *, files: str, pictures: str = "") -> Laid:

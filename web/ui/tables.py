@@ -56,7 +56,8 @@ class Index:
     """Where rows begin: at byte `offsets[n]` one that `rows[n]` others stand before.
 
     The heading counts as the first row; empty lines count as none. The last entry is the end.
-    `heading` is cut as it is shown, `width` is how many columns it has.
+    `heading` is cut as it is shown, `width` is how many columns it has. The places are those of
+    the text in UTF-8; `encoding` is how that of the file is called, '' for the same.
     """
 
     heading: Sequence[str]
@@ -65,6 +66,7 @@ class Index:
     rows: Sequence[int]
     offsets: Sequence[int]
     cut: bool
+    encoding: str = ""
 
     def page(self, page: int) -> tuple[int, slice]:
         """The page nearest to `page`, counted from 1, and the places that its rows are between."""

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from markupsafe import Markup, escape
 
-from web.harness.mcp.wording import is_unseen
+from web.harness.tools.glyphs import BLANKS, columns, is_mark, is_unseen
 
-_ONE_LINE_BLANKS = r" {4,}"
-_BLANKS = r"[ \t]{41,}"
-_EMPTY_LINES = r"(?:[ \t]*\n){11,}"
-"""Beyond these a text could leave the part of the page that is looked at."""
+_MOST_ON_ONE_LINE = 3
+_MOST_COLUMNS = 40
+_MOST_LINE_ENDS = 10
+"""So many blanks stay. Beyond these a text could leave the part of the page that is looked at."""
+_MOST_MARKS = 5
+"""On one letter. Languages need no more; many more reach over the lines around it."""
+_MOST_ALIKE = 3
+"""Of the same hidden character in a row; more are counted."""
 
-_EMOJI_PARTS = re.compile("(?<=[\u2190-\u2bff\u3030-\u3299\U0001f000-\U0001faff])\ufe0f")
+_ONE_LINE_SPACES = rf" {{{_MOST_ON_ONE_LINE + 1},}}"
+# No fewer of them can be too many, since no blank is wider than four columns.
+_SPACE = rf"(?:[{BLANKS}\n]|\r\n){{{_MOST_LINE_ENDS + 1},}}+"
+_TOO_EMPTY = re.compile(rf"(?:[{BLANKS}]*+\r?\n){{{_MOST_LINE_ENDS + 1},}}+")
+_BETWEEN_LINE_ENDS = re.compile(rf"[{BLANKS}]++|\r?\n")
+
+_EMOJI_PARTS = re.compile("(?<=[\u2190-\u2bff\u3030-\u3299\U0001f000-\U0001faff])\ufe0f(?!\ufe0f)")
 _JOINED_EMOJI = re.compile(
     "(?<=[\ufe0f\U0001f000-\U0001faff])\u200d(?=[\u2600-\u2bff\U0001f000-\U0001faff])"
 )
@@ -54,59 +62,80 @@ def hides(value: Any, one_line: bool = False) -> bool:
 def exact_json(value: Any) -> str:
     """Indented JSON to be edited, in which each character that is not drawn is an escape."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    for char in _spelled_out(text) - {"\n"}:
-        text = text.replace(char, json.dumps(char)[1:-1])
-    return text
+    pattern = "|".join(_singles(_spelled_out(text) - {"\n"}) + _crowds(text))
+    return re.sub(pattern, lambda found: json.dumps(found[0])[1:-1], text) if pattern else text
 
 
-def _pieces(text: str, one_line: bool) -> Iterable[tuple[str, str]]:
+def _pieces(text: str, one_line: bool) -> Iterator[tuple[str, str]]:
     """Parts of a text and what each is spelled as; '' for those that are shown as they are."""
-    pattern, kept = _pattern(text, one_line)
+    kept = _kept(text)
     at = 0
-    for match in pattern.finditer(text):
+    for match in _pattern(text, one_line).finditer(text):
         if match.start() in kept:
             continue
         yield text[at : match.start()], ""
-        yield match[0], _mark(match[0])
+        yield from _spelled_run(match[0], one_line)
         at = match.end()
     yield text[at:], ""
 
 
-def _pattern(text: str, one_line: bool) -> tuple[re.Pattern[str], set[int]]:
-    """What is spelled out in this text, and where one of it may stay: within an emoji."""
+def _pattern(text: str, one_line: bool) -> re.Pattern[str]:
+    """All that may have to be spelled out in this text."""
     chars = _spelled_out(text)
     if one_line:
-        chars |= {char for char in set(text) if char in "\n\t" or _is_odd_blank(char)}
-        runs = [_ONE_LINE_BLANKS]
-    else:
-        runs = [_EMPTY_LINES, _BLANKS]
+        chars |= set(text) & {"\n", *BLANKS} - {" "}
+        return re.compile("|".join([_ONE_LINE_SPACES, *_crowds(text), *_singles(chars)]))
     # A carriage return before a line end is drawn as that line end.
-    singles = [r"\r(?!\n)" if char == "\r" and not one_line else re.escape(char) for char in chars]
-    kept = {
-        match.start()
-        for pattern in (_EMOJI_PARTS, _JOINED_EMOJI)
-        if chars & {"\ufe0f", "\u200d"}
-        for match in pattern.finditer(text)
-    }
-    return re.compile("|".join([*runs, *sorted(singles)])), kept
+    returns = [r"(?:\r(?!\n))+"] if "\r" in chars else []
+    return re.compile("|".join([_SPACE, *_crowds(text), *returns, *_singles(chars - {"\r"})]))
+
+
+def _singles(chars: set[str]) -> list[str]:
+    """Any of these, with those alike after it. One set: of many characters it is fast too."""
+    return [rf"([{''.join(map(re.escape, sorted(chars)))}])\1*"] if chars else []
+
+
+def _crowds(text: str) -> list[str]:
+    marks = "".join(sorted(char for char in set(text) if is_mark(char)))
+    return [f"[{marks}]{{{_MOST_MARKS + 1},}}"] if marks else []
+
+
+def _kept(text: str) -> set[int]:
+    """Where one of them is a part of an emoji."""
+    if "\ufe0f" not in text and "\u200d" not in text:
+        return set()
+    patterns = (_EMOJI_PARTS, _JOINED_EMOJI)
+    return {match.start() for pattern in patterns for match in pattern.finditer(text)}
 
 
 def _spelled_out(text: str) -> set[str]:
-    return {char for char in set(text) if _is_never_shown(char)}
+    return {char for char in set(text) if char not in "\n\t" and is_unseen(char)}
 
 
-@lru_cache(maxsize=4096)
-def _is_never_shown(char: str) -> bool:
-    return char not in "\n\t" and (is_unseen(char) or char in "\u2028\u2029\x85")
+def _spelled_run(run: str, one_line: bool) -> Iterator[tuple[str, str]]:
+    first = run[0]
+    if is_mark(first):
+        yield run[:_MOST_MARKS], ""
+        more = run[_MOST_MARKS:]
+        yield more, _code(more) if len(more) == 1 else f"⟨{len(more):,} combining marks⟩"
+    elif one_line and first == " ":
+        yield run, f"⟨{len(run):,} blanks⟩"
+    elif not one_line and (first == "\n" or first in BLANKS or run[:2] == "\r\n"):
+        yield from _spelled_space(run)
+    else:
+        alike = f"⟨{len(run):,} times U+{ord(first):04X}⟩"
+        yield run, alike if len(run) > _MOST_ALIKE else _code(first) * len(run)
 
 
-def _is_odd_blank(char: str) -> bool:
-    return char != " " and unicodedata.category(char) == "Zs"
+def _spelled_space(space: str) -> Iterator[tuple[str, str]]:
+    """Blanks and line ends in a row, of which there may be too many."""
+    empty = _TOO_EMPTY.match(space)
+    start = empty.end() if empty else 0
+    if empty:
+        yield empty[0], f"⟨{empty[0].count(chr(10)):,} line ends⟩\n"
+    for part in _BETWEEN_LINE_ENDS.findall(space, start):
+        yield part, f"⟨{len(part):,} blanks⟩" if columns(part) > _MOST_COLUMNS else ""
 
 
-def _mark(hidden: str) -> str:
-    lines = hidden.count("\n")
-    if len(hidden) > 1:
-        what = f"{lines:,} line ends" if lines else f"{len(hidden):,} blanks"
-        return f"⟨{what}⟩" + ("\n" if lines else "")
-    return f"⟨U+{ord(hidden):04X}⟩"
+def _code(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"

@@ -13,25 +13,10 @@ import sys
 import threading
 from typing import Any
 
-from web.ui.layouts import LAYOUTS, Laid
+from web.ui.layouts import ByDescriptor, Laid, laid_out
 
 CPU_GRACE_SECONDS = 2
 """So much more than the server waits: it ends what no server waits for any more."""
-
-
-class _File:
-    """An open file of the server's, by its descriptor."""
-
-    def __init__(self, descriptor: int, size: int) -> None:
-        self.descriptor = descriptor
-        self.size = size
-
-    def read_now(self, start: int, size: int) -> bytes:
-        pieces: list[bytes] = []
-        while size > 0 and (piece := os.pread(self.descriptor, size, start)):
-            pieces.append(piece)
-            start, size = start + len(piece), size - len(piece)
-        return b"".join(pieces)
 
 
 def work(task: dict[str, Any]) -> None:
@@ -41,9 +26,9 @@ def work(task: dict[str, Any]) -> None:
     os.dup2(2, 1)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     _confine(task["seconds"] + CPU_GRACE_SECONDS, task["memory_bytes"])
-    file = _File(task["descriptor"], task["size"])
+    file = ByDescriptor(task["descriptor"], task["size"])
     try:
-        laid = LAYOUTS[task["layout"]](file, **task["options"])
+        laid = laid_out(task["layout"], file, **task["options"])
         head = {"done": laid.done, "facts": laid.facts}
     except MemoryError:
         laid, head = Laid(), {"memory": True}

@@ -13,13 +13,11 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from web.harness.tools.threads import run_in_thread
-from web.ui.layouts import LAYOUTS, Laid, Readable
+from web.ui.layouts import Laid, Readable, laid_out
+from web.ui.places import NOBODY, Budget, NotLaidOut, Places, Whose
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 
@@ -43,43 +41,31 @@ work(task)
 _COMMAND = (sys.executable, "-I", "-B", "-c", _START)
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What laying out one file may take, how many work at once, and how many more may wait."""
-
-    seconds: float = 5.0
-    memory_bytes: int = 768 * 1024 * 1024
-    at_once: int = 2
-    waiting: int = 8
-    waiting_seconds: float = 20.0
-
-
-class NotLaidOut(Exception):
-    """A file that was not laid out; `words` say why, as a whole sentence."""
-
-    def __init__(self, words: str) -> None:
-        super().__init__(words)
-        self.words = words
-
-
 class Workshop:
     """Does layouts. Small ones are done in threads, and no more of them at once."""
 
     def __init__(self, budget: Budget | None = None) -> None:
         self._budget = budget or Budget()
-        self._processes = _Places(self._budget)
-        self._threads = _Places(self._budget)
+        self._processes = Places(self._budget)
+        self._threads = Places(self._budget)
 
     async def lay_out(
-        self, layout: str, file: Readable, *, small: bool = False, **options: Any
+        self,
+        layout: str,
+        file: Readable,
+        *,
+        small: bool = False,
+        whose: Whose = NOBODY,
+        **options: Any,
     ) -> Laid:
-        """One of `LAYOUTS`; `small`: it is quick, whatever the file holds.
+        """One of `LAYOUTS`; `small`: it is quick, whatever the file holds. `whose` page it is for.
 
-        Raises NotLaidOut for one that takes too much, and where too many wait already.
+        The `options` are those of `laid_out` and of the layout. Raises NotLaidOut for one that
+        takes too much, and where too many wait already.
         """
         if small:
-            async with self._threads.take():
-                return await run_in_thread(lambda: LAYOUTS[layout](file, **options), finish=True)
+            async with self._threads.take(whose):
+                return await run_in_thread(lambda: laid_out(layout, file, **options), finish=True)
         task = {
             "layout": layout,
             "descriptor": file.descriptor,
@@ -89,7 +75,7 @@ class Workshop:
             "memory_bytes": self._budget.memory_bytes,
             "paths": _paths(),
         }
-        async with self._processes.take():
+        async with self._processes.take(whose):
             try:
                 async with asyncio.timeout(self._budget.seconds):
                     answer = await _asked(task)
@@ -111,39 +97,9 @@ class Workshop:
         return Laid(text.decode(), head["facts"], head["done"])
 
 
-class _Places:
-    """A few places to work, and a few to wait for one."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._free = asyncio.Semaphore(budget.at_once)
-        self._waiting = 0
-
-    @asynccontextmanager
-    async def take(self) -> AsyncIterator[None]:
-        if self._free.locked() and self._waiting >= self._budget.waiting:
-            raise _busy()
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(self._budget.waiting_seconds):
-                await self._free.acquire()
-        except TimeoutError:
-            raise _busy() from None
-        finally:
-            self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._free.release()
-
-
 def _paths() -> list[str]:
     """Where this process finds its packages, for one that starts elsewhere."""
     return [os.path.abspath(path) for path in sys.path]
-
-
-def _busy() -> NotLaidOut:
-    return NotLaidOut("Too many files are being laid out just now: try again in a moment.")
 
 
 async def _asked(task: dict[str, Any]) -> bytes:

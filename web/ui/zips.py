@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 import zipfile
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from functools import partial
-from typing import IO
 
 from web.harness.builtin.chat_files import OpenFile, on_disk
 from web.harness.values.errors import HarnessError
@@ -21,12 +19,16 @@ _LARGE = 2**31 - 1
 """More bytes than this need the longer form of a zip; a file may grow while it is read."""
 
 
+_PIECE_SECONDS = 0.1
+"""So long a piece is worked on, where it does not become large before."""
+
+
 @dataclass(frozen=True, slots=True)
 class ZipEntry:
-    """A file for a zip: its path in there, and what opens it."""
+    """A file for a zip: its path in there, and what opens it, in a thread."""
 
     path: str
-    open: Callable[[], AbstractAsyncContextManager[OpenFile]]
+    open: Callable[[], AbstractContextManager[OpenFile]]
 
 
 class _Sink:
@@ -34,16 +36,18 @@ class _Sink:
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
+        self.size = 0
 
     def write(self, data: bytes) -> int:
         self._pieces.append(bytes(data))
+        self.size += len(data)
         return len(data)
 
     def flush(self) -> None:
         """All is sent when it is taken."""
 
     def take(self) -> bytes:
-        taken, self._pieces = self._pieces, []
+        taken, self._pieces, self.size = self._pieces, [], 0
         return b"".join(taken)
 
 
@@ -53,42 +57,55 @@ async def zipped(entries: Iterable[ZipEntry]) -> AsyncIterator[bytes]:
     Raises what reading raises: whoever gets the zip then sees that it is broken.
     """
     sink = _Sink()
+    packing = _packing(sink, entries)
+    try:
+        more = True
+        while more:
+            more, piece = await on_disk(lambda: _piece(sink, packing))
+            if piece:
+                yield piece
+    finally:
+        # It writes what nobody gets any more, of many files for a while.
+        await on_disk(packing.close)
+
+
+def _piece(sink: _Sink, packing: Iterator[None]) -> tuple[bool, bytes]:
+    """Whether there may be more, and what is to be sent: of many small files together, so that not
+    each needs a thread."""
+    until = time.monotonic() + _PIECE_SECONDS
+    for _ in packing:
+        if sink.size >= PIECE_BYTES or time.monotonic() > until:
+            return True, sink.take()
+    return False, sink.take()
+
+
+def _packing(sink: _Sink, entries: Iterable[ZipEntry]) -> Generator[None, None, None]:
+    """Writes the zip, some more at each step. Blocks."""
     with zipfile.ZipFile(sink, "w") as archive:  # type: ignore[call-overload]
         for entry in entries:
-            try:
-                async with entry.open() as file:
-                    async for piece in _member(archive, sink, entry.path, file):
-                        yield piece
-            except HarnessError:
-                # It went, or became what is not read here, such as a link.
-                continue
-    yield sink.take()
+            with ExitStack() as stack:
+                try:
+                    file = stack.enter_context(entry.open())
+                except (HarnessError, OSError):
+                    # It went, or became what is not read here, such as a link.
+                    continue
+                yield from _member(archive, entry.path, file)
 
 
-async def _member(
-    archive: zipfile.ZipFile, sink: _Sink, path: str, file: OpenFile
-) -> AsyncIterator[bytes]:
+def _member(archive: zipfile.ZipFile, path: str, file: OpenFile) -> Iterator[None]:
     info = zipfile.ZipInfo(path, _moment(file.changed_at))
     packs = file.media_type not in _PACKED and not file.media_type.startswith("audio/")
     info.compress_type = zipfile.ZIP_DEFLATED if packs else zipfile.ZIP_STORED
     info.external_attr = 0o644 << 16
     with archive.open(info, "w", force_zip64=file.size > _LARGE) as member:
         start = 0
-        while True:
-            size = await on_disk(partial(_add, member, file, start))
-            start += size
-            taken = sink.take()
-            if taken:
-                yield taken
-            if size < PIECE_BYTES:
+        while data := file.read_now(start, PIECE_BYTES):
+            member.write(data)
+            start += len(data)
+            if len(data) < PIECE_BYTES:
                 break
-
-
-def _add(member: IO[bytes], file: OpenFile, start: int) -> int:
-    """Packs a piece, in a thread; returns its size in bytes."""
-    data = file.read_now(start, PIECE_BYTES)
-    member.write(data)
-    return len(data)
+            yield
+    yield
 
 
 def _moment(at: float) -> tuple[int, int, int, int, int, int]:

@@ -140,3 +140,17 @@ def test_a_preview_holds_all_that_changes(before: list[str], after: list[str]) -
         assert preview["note"] == "No change"
     else:
         assert applied(old, preview) == new.removesuffix("\n")
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\xa0", "\u3000", "\t\u2003", "\r"], ids=ascii)
+def test_blank_lines_do_not_push_the_rest_out_of_what_is_shown(blank: str) -> None:
+    lines = f"{blank}\n" * 3_000
+    rows = in_short(new_file_preview("f", f"a\n{lines}EVIL\n"))["lines"]
+    assert rows == [["add", "a"], ["gap", "3,000 blank lines are added"], ["add", "EVIL"]]
+    rows = in_short(change_preview("f", f"a\n{lines}b\n", "a\nb\n"))["lines"]
+    assert ["gap", "3,000 blank lines are removed"] in rows
+
+
+def test_a_few_blank_lines_stay() -> None:
+    rows = in_short(new_file_preview("f", "a" + "\n" * 11 + "b\n"))["lines"]
+    assert rows == [["add", "a"], *[["add", ""]] * 10, ["add", "b"]]

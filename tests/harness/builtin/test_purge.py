@@ -10,7 +10,7 @@ import pytest
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.file_limits import FileLimits
 from web.harness.builtin.versions import PERSON, Origin
-from web.harness.values.errors import NotFound
+from web.harness.values.errors import NotFound, ToolError
 
 pytestmark = pytest.mark.anyio
 
@@ -44,16 +44,21 @@ async def test_one_that_is_too_large_to_be_a_version_can_go(tmp_path: Path) -> N
     assert not (tmp_path / "large.bin").exists()
 
 
-async def test_a_link_in_its_place_goes_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+async def test_a_link_in_its_place_stays_and_so_does_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("theirs")
     folder = tmp_path / "chat"
     files = ChatFiles(folder)
     await files.write("a.txt", b"mine", PERSON, replace=False)
     (folder / "a.txt").unlink()
     (folder / "a.txt").symlink_to(tmp_path / "secret")
-    for taking in (files.purge("a.txt"), files.take_back("a.txt", MINE)):
-        with pytest.raises(Exception, match=r"a\.txt"):
-            await taking
+    with pytest.raises(ToolError, match=r"a\.txt"):
+        await files.take_back("a.txt", MINE)
+    await files.purge("a.txt")
+    assert (await files.histories(), objects(folder)) == ({}, 0)
+    # With no version left, there is nothing of it to remove.
+    with pytest.raises(ToolError, match=r"a\.txt"):
+        await files.purge("a.txt")
+    assert (folder / "a.txt").is_symlink()
     assert (tmp_path / "secret").read_text() == "theirs"
 
 

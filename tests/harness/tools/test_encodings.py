@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -66,5 +67,34 @@ def test_a_copy_in_utf8_is_made_of_what_needs_one(tmp_path: Path) -> None:
                 assert copy is not None
                 assert copy[1:] == (len(WESTERN.encode()), "Windows-1252")
                 assert os.pread(copy[0], copy[1], 0).decode() == WESTERN
+        finally:
+            os.close(descriptor)
+
+
+@pytest.mark.parametrize("data", [b"caf\xe9 okay well \n", "Größe Ж\n".encode("utf-16-le")])
+def test_a_large_text_is_never_whole_in_memory(tmp_path: Path, data: bytes) -> None:
+    mark = b"" if b"\xe9" in data else b"\xff\xfe"
+    (tmp_path / "a").write_bytes(mark + data * 400_000)
+    descriptor = os.open(tmp_path / "a", os.O_RDONLY)
+    tracemalloc.start()
+    try:
+        with utf8_copy(descriptor) as copy:
+            assert copy is not None
+            assert copy[1] > 4_000_000
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+        os.close(descriptor)
+
+
+def test_of_a_text_that_is_shown_in_part_only_the_start_is_copied(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(WESTERN.encode("utf-16") * 1000)
+    (tmp_path / "b").write_bytes("ä".encode() * 1000)
+    for name, found in (("a", "Nam"), ("b", None)):
+        descriptor = os.open(tmp_path / name, os.O_RDONLY)
+        try:
+            # In the middle of a character.
+            with utf8_copy(descriptor, 9) as copy:
+                assert (copy and os.pread(copy[0], 99, 0).decode()) == found
         finally:
             os.close(descriptor)

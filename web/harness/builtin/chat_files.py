@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from web.harness.builtin.contents import Stopped, never
 from web.harness.builtin.file_limits import FileLimits
 from web.harness.builtin.file_store import FileStore
 from web.harness.builtin.foreign_changes import Changed, Noted
@@ -47,7 +49,8 @@ class Survey:
 class OpenFile:
     """A file or a version, open: it stays what it is when another takes its place.
 
-    `size` is in bytes, `changed_at` in seconds since 1970, `media_type` by its content.
+    `size` is in bytes, `changed_at` in seconds since 1970, `media_type` by its content. `sha256`
+    is '' of a file that is too large to be kept.
     """
 
     def __init__(
@@ -130,20 +133,23 @@ class ChatFiles:
 
     async def survey(self) -> Survey:
         """All files, and whether there is more than can be listed."""
-        listing, files = await on_disk(self._store.list)
+        listing, files = await _looked(self._store.list)
         return Survey(files, listing.left_out, listing.more, tuple(listing.named))
 
     async def read(self, path: str) -> bytes:
         """The whole file. LimitExceeded where it is larger than a file may be: open it then."""
         return await on_disk(lambda: self._store.rooted.read(path, self.limits.max_file_bytes))
 
-    @contextlib.asynccontextmanager
-    async def open(self, path: str) -> AsyncIterator[OpenFile]:
+    def open(self, path: str) -> contextlib.AbstractAsyncContextManager[OpenFile]:
         """A file of any size, to be read piece by piece."""
-        with contextlib.ExitStack() as stack:
-            opening = self._store.rooted.open_read(path)
-            descriptor = await on_disk(lambda: stack.enter_context(opening))
-            info = await on_disk(lambda: self._store.info(path, descriptor))
+        stop = threading.Event()
+        return _in_thread(self.file_now(path, stop.is_set), stop.set)
+
+    @contextlib.contextmanager
+    def file_now(self, path: str, stopped: Stopped = never) -> Iterator[OpenFile]:
+        """The same, blocking: for use in a thread."""
+        with self._store.rooted.open_read(path) as descriptor:
+            info = self._store.info(path, descriptor, stopped)
             yield OpenFile(descriptor, info.size, info.changed_at, info.sha256, info.media_type)
 
     def open_now(self, path: str) -> contextlib.AbstractContextManager[int]:
@@ -252,12 +258,10 @@ class ChatFiles:
             at = os.fstat(descriptor).st_mtime
             yield Excerpt(descriptor, size, at, "", "text/plain"), digests
 
-    @contextlib.asynccontextmanager
-    async def open_content(self, sha256: str) -> AsyncIterator[OpenFile]:
-        """The content of some version, to be read piece by piece; it is not checked."""
-        with contextlib.ExitStack() as stack:
-            opening = self._store.open_content(sha256)
-            descriptor = await on_disk(lambda: stack.enter_context(opening))
+    @contextlib.contextmanager
+    def content_now(self, sha256: str) -> Iterator[OpenFile]:
+        """The content of some version, to be read piece by piece; it is not checked. Blocks."""
+        with self._store.open_content(sha256) as descriptor:
             status = os.fstat(descriptor)
             kind = media_type_of(os.pread(descriptor, HEAD_BYTES, 0))
             yield OpenFile(descriptor, status.st_size, status.st_mtime, sha256, kind)
@@ -306,12 +310,14 @@ class ChatFiles:
         """
         await on_disk(lambda: self._store.write_record(files))
 
-    @contextlib.asynccontextmanager
-    async def open_record(self, name: str) -> AsyncIterator[OpenFile]:
+    def open_record(self, name: str) -> contextlib.AbstractAsyncContextManager[OpenFile]:
         """A file of the readable record, to be read piece by piece. Its digest is not known."""
-        with contextlib.ExitStack() as stack:
-            opening = self._store.open_record(name)
-            descriptor = await on_disk(lambda: stack.enter_context(opening))
+        return _in_thread(self.record_now(name))
+
+    @contextlib.contextmanager
+    def record_now(self, name: str) -> Iterator[OpenFile]:
+        """The same, blocking: for use in a thread."""
+        with self._store.open_record(name) as descriptor:
             status = os.fstat(descriptor)
             yield OpenFile(descriptor, status.st_size, status.st_mtime, "", "text/plain")
 
@@ -330,9 +336,27 @@ class ChatFiles:
             changed()
 
 
-async def on_disk(work: Callable[[], T]) -> T:
-    """Runs blocking work to its end, also when the call is stopped; disk errors in words."""
+@contextlib.asynccontextmanager
+async def _in_thread(
+    opening: contextlib.AbstractContextManager[T], cancelled: Callable[[], None] | None = None
+) -> AsyncIterator[T]:
+    """What is opened in a thread. `cancelled` is called when nobody waits for it any more."""
+    with contextlib.ExitStack() as stack:
+        yield await on_disk(lambda: stack.enter_context(opening), cancelled)
+
+
+async def _looked(work: Callable[[Stopped], T]) -> T:
+    """The same of work that changes nothing, and ends soon when the call is stopped."""
+    stop = threading.Event()
+    return await on_disk(lambda: work(stop.is_set), stop.set)
+
+
+async def on_disk(work: Callable[[], T], cancelled: Callable[[], None] | None = None) -> T:
+    """Runs blocking work to its end, also when the call is stopped; disk errors in words.
+
+    `cancelled` is called when it is stopped.
+    """
     try:
-        return await run_in_thread(work, finish=True)
+        return await run_in_thread(work, finish=True, cancelled=cancelled)
     except OSError as error:
         raise ToolError(f"The disk refused: {error.strerror or type(error).__name__}.") from error

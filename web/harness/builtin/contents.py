@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from web.harness.builtin.objects import Content, measured
+from web.harness.builtin.objects import Content, Measure
 from web.harness.builtin.rooted import RootedFolder, Stamp
 from web.harness.builtin.version_log import VersionLog
 from web.harness.tools.beneath import CHUNK_BYTES, chunks_of
+from web.harness.tools.sniff import HEAD_BYTES, media_type_of
+from web.harness.tools.words import shown
+from web.harness.values.errors import LimitExceeded
+
+Stopped = Callable[[], bool]
+"""Whether nobody waits any more for what is being looked at."""
+
+
+class StoppedError(Exception):
+    """A look was ended, since nobody waits for it any more."""
+
+
+def never() -> bool:
+    """The `Stopped` of a look that is finished in any case."""
+    return False
 
 
 class _Known(NamedTuple):
@@ -18,10 +34,14 @@ class _Known(NamedTuple):
 
 
 class Contents:
-    """The contents of files, as they were last seen or written."""
+    """The contents of files, as they were last seen or written.
 
-    def __init__(self, rooted: RootedFolder) -> None:
+    Of a file that has more than `max_bytes` the content is not looked at: that may take for ever.
+    """
+
+    def __init__(self, rooted: RootedFolder, max_bytes: int) -> None:
         self._rooted = rooted
+        self._max_bytes = max_bytes
         self._known: dict[str, _Known] = {}
 
     def known(self, log: VersionLog, path: str, stamp: Stamp) -> Content | None:
@@ -38,20 +58,41 @@ class Contents:
         """The stamp that the file had when it was last looked at, or put down."""
         return self._known[path].stamp
 
-    def look(self, path: str) -> Content:
-        """What a file holds now. Raises what opening it does."""
+    def look(self, path: str, stopped: Stopped = never) -> Content:
+        """What a file holds now. Raises what opening it does, LimitExceeded for one that is too
+        large, and StoppedError."""
         with self._rooted.open_read(path) as descriptor:
             stamp = Stamp.of(os.fstat(descriptor))
-            content = measured(chunks_of(descriptor))
-        self.put_down(path, stamp, content)
-        return content
+            if stamp.size > self._max_bytes:
+                raise self._too_large(path)
+            # It may grow while it is read.
+            return self._measured(path, stamp, chunks_of(descriptor, self._max_bytes + 1), stopped)
 
-    def look_into(self, path: str, descriptor: int) -> Content:
-        """The same of an open file, whose place for reading stays where it is."""
+    def look_into(self, path: str, descriptor: int, stopped: Stopped = never) -> Content:
+        """The same of an open file, whose place for reading stays where it is. One that is too
+        large has no digest."""
         stamp = Stamp.of(os.fstat(descriptor))
-        content = measured(_pieces(descriptor))
-        self.put_down(path, stamp, content)
-        return content
+        if stamp.size <= self._max_bytes:
+            with contextlib.suppress(LimitExceeded):
+                return self._measured(path, stamp, _pieces(descriptor), stopped)
+        head = os.pread(descriptor, HEAD_BYTES, 0)
+        return Content("", stamp.size, media_type_of(head))
+
+    def _measured(
+        self, path: str, stamp: Stamp, chunks: Iterable[bytes], stopped: Stopped
+    ) -> Content:
+        measure = Measure()
+        for chunk in chunks:
+            if stopped():
+                raise StoppedError
+            measure.add(chunk)
+            if measure.size > self._max_bytes:
+                raise self._too_large(path)
+        self.put_down(path, stamp, measure.content)
+        return measure.content
+
+    def _too_large(self, path: str) -> LimitExceeded:
+        return LimitExceeded(f"{shown(path)} has more than {self._max_bytes:,} bytes.")
 
     def put_down(self, path: str, stamp: Stamp, content: Content) -> None:
         self._known[path] = _Known(stamp, content)

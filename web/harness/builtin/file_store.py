@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from web.harness.builtin.contents import Stopped, never
 from web.harness.builtin.file_limits import FileLimits
 from web.harness.builtin.foreign_changes import Changed, Noted, keep_changes, note_folder
-from web.harness.builtin.ledger import Ledger, Room
+from web.harness.builtin.ledger import CHANGING, Ledger, Room
 from web.harness.builtin.marker import write_marker
 from web.harness.builtin.objects import NOTHING, Content, Incoming, opened_object
 from web.harness.builtin.paths import parse_path
@@ -28,6 +29,7 @@ from web.harness.builtin.versions import (
     History,
     Origin,
     Version,
+    in_calendar,
     referenced,
 )
 from web.harness.tools.words import shown
@@ -52,7 +54,7 @@ class FileStore:
 
     # What is there
 
-    def list(self) -> tuple[Listing, tuple[FileInfo, ...]]:
+    def list(self, stopped: Stopped = never) -> tuple[Listing, tuple[FileInfo, ...]]:
         """What lies in the folder, and what is known of each file."""
         with self._ledger.looking() as room:
             listing = self.rooted.walk(self.limits.max_files)
@@ -60,16 +62,16 @@ class FileStore:
             found = []
             for entry in listing.files:
                 content = self._contents.known(room.log, entry.path, entry.stamp)
-                if content is None and left > 0:
+                if content is None and entry.size <= left:
                     left -= entry.size
-                    with contextlib.suppress(NotFound, ToolError):
-                        content = self._contents.look(entry.path)
+                    with contextlib.suppress(LimitExceeded, NotFound, ToolError):
+                        content = self._contents.look(entry.path, stopped)
                 found.append(_info(entry, content, room.log.history(entry.path)))
             self._contents.keep_only({info.path for info in found})
             return listing, tuple(found)
 
-    def info(self, path: str, descriptor: int) -> FileInfo:
-        """The same of one open file; what it holds is looked at."""
+    def info(self, path: str, descriptor: int, stopped: Stopped = never) -> FileInfo:
+        """The same of one open file; what it holds is looked at, unless it is too large."""
         path = _written(path)
         status = os.fstat(descriptor)
         stamp = Stamp.of(status)
@@ -77,19 +79,24 @@ class FileStore:
             content = self._contents.known(room.log, path, stamp)
             history = room.log.history(path)
         if content is None:
-            content = self._contents.look_into(path, descriptor)
+            content = self._contents.look_into(path, descriptor, stopped)
         return _info(FileEntry(path, stamp.size, status.st_mtime, stamp), content, history)
 
     def versions(self, path: str) -> tuple[Version, ...]:
-        """The kept versions of a file, oldest first. What was made outside becomes one first."""
+        """The kept versions of a file, oldest first. What was made outside becomes one first,
+        unless it is too large, or is being changed all the time: that hides not those that are."""
         path = _written(path)
         with self._ledger.looking() as room:
             if path not in room.log.histories and self.rooted.status(path) is None:
                 return ()
-        with self._ledger.changing() as room:
-            # What is too large to be a version does not hide those that are.
-            with contextlib.suppress(LimitExceeded):
-                self._ledger.adopt(room, path)
+        try:
+            self._ledger.adopt(path)
+        except LimitExceeded:
+            pass
+        except ToolError as error:
+            if error.code != CHANGING:
+                raise
+        with self._ledger.looking() as room:
             return tuple(room.log.history(path).versions)
 
     def histories(self) -> dict[str, tuple[Version, ...]]:
@@ -220,10 +227,12 @@ class FileStore:
         """Removes a file with all its versions, also one that is too large to be a version."""
         path = _written(path)
         with self._ledger.changing() as room:
-            if self.rooted.status(path) is not None:
+            if self._ledger.status(path) is not None:
                 self.rooted.delete(path, lambda status: None)
                 self._contents.forget(path)
             elif room.log.history(path).last is None:
+                # In words where something else lies there, which is left alone.
+                self.rooted.status(path)
                 raise _missing(path)
             self._ledger.forget(room, path)
 
@@ -301,7 +310,7 @@ def _info(entry: FileEntry, content: Content | None, history: History) -> FileIn
     return FileInfo(
         path=entry.path,
         size=entry.size,
-        changed_at=entry.modified,
+        changed_at=in_calendar(entry.modified),
         sha256=content.sha256 if content is not None else "",
         media_type=content.media_type if content is not None else "",
         versions=len(history.versions),

@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from web.harness.builtin.ledger import CHANGE_ATTEMPTS, ChangedMeanwhileError, Ledger
+from web.harness.builtin.ledger import Ledger
 from web.harness.builtin.rooted import Stamp
-from web.harness.builtin.versions import Origin, Version
+from web.harness.builtin.versions import Origin
 from web.harness.tools.words import describe
 from web.harness.values.errors import HarnessError, LimitExceeded, NotFound, ToolError
 
@@ -65,7 +65,7 @@ def note_folder(ledger: Ledger) -> Noted:
         if entry.size <= left:
             left -= entry.size
             with contextlib.suppress(LimitExceeded, NotFound, ToolError):
-                _adopt(ledger, entry.path, None)
+                ledger.adopt(entry.path)
     # Looked at again: what was adopted has the same stamp, what changed meanwhile another.
     listing = ledger.rooted.walk(ledger.limits.max_files)
     return Noted({entry.path: entry.stamp for entry in listing.files}, listing.more)
@@ -81,7 +81,8 @@ def keep_changes(ledger: Ledger, noted: Noted, origin: Origin) -> Changed:
     refused: list[str] = []
     room = limits.max_chat_bytes
     for entry in listing.files:
-        room -= entry.size
+        # What is too large by itself takes no room from the others.
+        room -= entry.size if entry.size <= limits.max_file_bytes else 0
         before = noted.stamps.get(entry.path)
         if before == entry.stamp or (before is None and noted.more):
             continue
@@ -89,7 +90,7 @@ def keep_changes(ledger: Ledger, noted: Noted, origin: Origin) -> Changed:
             refused.append(entry.path)
             continue
         try:
-            if _adopt(ledger, entry.path, origin) is not None:
+            if ledger.adopt(entry.path, origin) is not None:
                 (made if before is None else changed).append(entry.path)
         except HarnessError as error:
             notes.append(describe(error))
@@ -111,20 +112,8 @@ def keep_changes(ledger: Ledger, noted: Noted, origin: Origin) -> Changed:
 def _deleted(ledger: Ledger, noted: Noted, origin: Origin) -> Iterator[str]:
     for path in noted.stamps:
         with contextlib.suppress(NotFound, ToolError):
-            if ledger.rooted.status(path) is None and _adopt(ledger, path, origin) is not None:
+            if ledger.status(path) is None and ledger.adopt(path, origin) is not None:
                 yield path
-
-
-def _adopt(ledger: Ledger, path: str, origin: Origin | None) -> Version | None:
-    """Makes a version of a file as it is; None where somebody else has made it so."""
-    for _ in range(CHANGE_ATTEMPTS):
-        # The lock is held for one file at a time, so that others are not kept waiting.
-        with contextlib.suppress(ChangedMeanwhileError), ledger.changing() as room:
-            before = room.log.history(path).last
-            ledger.adopt(room, path, origin)
-            last = room.log.history(path).last
-            return last if last is not before else None
-    raise ToolError("It is being changed by another program.")
 
 
 def _named(paths: Iterable[str]) -> str:

@@ -30,7 +30,15 @@ from web.harness.builtin.objects import (
 from web.harness.builtin.reserved import made_folder, remove_temporaries, reserved_folder
 from web.harness.builtin.rooted import RootedFolder, Stamp
 from web.harness.builtin.version_log import VersionLog
-from web.harness.builtin.versions import OUTSIDE, Deed, History, Origin, Version, referenced
+from web.harness.builtin.versions import (
+    OUTSIDE,
+    Deed,
+    History,
+    Origin,
+    Version,
+    in_calendar,
+    referenced,
+)
 from web.harness.tools.beneath import chunks_of
 from web.harness.tools.words import shown
 from web.harness.values.errors import LimitExceeded, NotFound, ToolError
@@ -41,8 +49,23 @@ CHANGE_ATTEMPTS = 20
 """Times somebody else may change a file at the same moment before that is an error."""
 
 
+RETRIED_BYTES = 256 * 1024 * 1024
+"""So much is read of such a file, again and again, before that is an error."""
+
+CHANGING = "file_changing"
+"""The code of that error."""
+
+_UNKNOWN = Content("?", 0, "")
+"""Stands for the content of a file that is too large to be looked at: it is no version's."""
+
+
 class ChangedMeanwhileError(Exception):
-    """Somebody else has changed the file between the look at it and its replacement."""
+    """Somebody else has changed the file between the look at it, of `size` bytes, and its
+    replacement."""
+
+    def __init__(self, size: int = 0) -> None:
+        super().__init__()
+        self.size = size
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +88,7 @@ class Ledger:
     def __init__(self, root: Path, limits: FileLimits, now: Callable[[], float]) -> None:
         self.rooted = RootedFolder(root)
         self.limits = limits
-        self.contents = Contents(self.rooted)
+        self.contents = Contents(self.rooted, limits.max_file_bytes)
         self._now = now
         self._lock = FolderLock(limits.busy_seconds)
         self._log = VersionLog()
@@ -91,7 +114,9 @@ class Ledger:
                 self._swept = True
                 self.rooted.remove_leftovers()
                 remove_temporaries(reserved)
-                remove_unused(reserved, set(referenced(self._log.histories)))
+                # What a line that is not understood speaks of may be in use.
+                if not self._log.foreign:
+                    remove_unused(reserved, set(referenced(self._log.histories)))
             yield Room(reserved, self._log)
 
     def _catch_up(self, reserved: int) -> None:
@@ -106,25 +131,69 @@ class Ledger:
         if plan is None:
             return
         content, stamp = NOTHING, None
-        with contextlib.suppress(NotFound, ToolError):
+        try:
             content = self.contents.look(plan[0])
             stamp = self.contents.stamp(plan[0])
+        except LimitExceeded:
+            content = _UNKNOWN
+        except (NotFound, ToolError):
+            pass
         self._log.settle(reserved, content.sha256, stamp)
 
     def change(self, path: str, change: Callable[[Room, Content | None], T]) -> T:
-        """Has `change` do its work on what the file holds now, None where there is none."""
+        """Has `change` do its work on what the file holds now, None where there is none.
+
+        Raises ToolError where something lies there that is no plain file.
+        """
+
+        def work(room: Room) -> T:
+            before = self._adopt(room, path, None)
+            if before is None:
+                self.rooted.status(path)
+            return change(room, before)
+
+        return self._settled(path, work)
+
+    def adopt(self, path: str, origin: Origin | None = None) -> Version | None:
+        """Makes a version of a file as it is, or of its end; None where it is one already.
+
+        `origin` is who made it so, None for somebody outside. Raises LimitExceeded for a file that
+        is too large for that, ToolError (code `CHANGING`) for one that does not come to rest.
+        """
+
+        def work(room: Room) -> Version | None:
+            before = room.log.history(path).last
+            self._adopt(room, path, origin)
+            last = room.log.history(path).last
+            return last if last is not before else None
+
+        return self._settled(path, work)
+
+    def _settled(self, path: str, work: Callable[[Room], T]) -> T:
+        """Has the work done under the lock, anew where somebody changes the file meanwhile."""
+        left = RETRIED_BYTES
         with self.changing() as room:
             for _ in range(CHANGE_ATTEMPTS):
-                with contextlib.suppress(ChangedMeanwhileError):
-                    return change(room, self.adopt(room, path))
-        raise ToolError(f"{shown(path)} is being changed by another program. Try again later.")
+                try:
+                    return work(room)
+                except ChangedMeanwhileError as error:
+                    left -= error.size
+                if left < 0:
+                    break
+        raise ToolError(
+            f"{shown(path)} is being changed by another program. Try again later.", code=CHANGING
+        )
 
-    def adopt(self, room: Room, path: str, origin: Origin | None = None) -> Content | None:
-        """The file as it is now, None where there is none; a version, if it is none yet.
+    def status(self, path: str) -> os.stat_result | None:
+        """The file's status, None where no plain file is: nothing, or a link or folder."""
+        try:
+            return self.rooted.status(path)
+        except ToolError:
+            return None
 
-        `origin` is who made it so, None for somebody outside.
-        """
-        status = self.rooted.status(path)
+    def _adopt(self, room: Room, path: str, origin: Origin | None) -> Content | None:
+        """The file as it is now, None where there is none; a version, if it is none yet."""
+        status = self.status(path)
         history = room.log.history(path)
         last = history.last
         if status is None:
@@ -133,21 +202,37 @@ class Ledger:
                 found = self.version(history, NOTHING, "found", origin or OUTSIDE)
                 self._write_down(room, path, found, None)
             return None
-        # Looked at whatever its stamp says: two changes may be too close for the disk's clock.
-        content = self.contents.look(path)
-        if last is None or content.sha256 != last.sha256:
-            if content.size > self.limits.max_file_bytes:
-                raise LimitExceeded(
-                    f"{shown(path)} was made by another program and has {content.size:,} bytes. "
-                    f"Up to {self.limits.max_file_bytes:,} can be kept as a version; so that "
-                    "nothing is lost, it is left alone."
-                )
+        if status.st_size > self.limits.max_file_bytes:
+            return self._large(room, path, status)
+        try:
+            # Looked at whatever its stamp says: two changes may be too close for the disk's clock.
+            content = self.contents.look(path)
+            if last is not None and content.sha256 == last.sha256:
+                return content
             with self.rooted.open_read(path) as descriptor:
-                if self.keep(room, chunks_of(descriptor)) != content:
-                    raise ChangedMeanwhileError
-            found = self.version(history, content, "found", origin or OUTSIDE)
-            found = replace(found, at=status.st_mtime)
-            self._write_down(room, path, found, self.contents.stamp(path))
+                kept = self.keep(room, chunks_of(descriptor))
+        except (NotFound, ToolError) as error:
+            # It was there a moment ago.
+            raise ChangedMeanwhileError(status.st_size) from error
+        if kept != content:
+            raise ChangedMeanwhileError(content.size + kept.size)
+        found = self.version(history, content, "found", origin or OUTSIDE)
+        found = replace(found, at=in_calendar(status.st_mtime))
+        self._write_down(room, path, found, self.contents.stamp(path))
+        return content
+
+    def _large(self, room: Room, path: str, status: os.stat_result) -> Content:
+        """What a file holds that is larger than those that can be kept, where it is the one that
+        was kept under another limit. Its stamp has to do."""
+        stamp, last = Stamp.of(status), room.log.history(path).last
+        content = self.contents.known(room.log, path, stamp)
+        if content is None or last is None or content.sha256 != last.sha256:
+            raise LimitExceeded(
+                f"{shown(path)} was made by another program and has {stamp.size:,} bytes. "
+                f"Up to {self.limits.max_file_bytes:,} can be kept as a version; so that "
+                "nothing is lost, it is left alone."
+            )
+        self.contents.put_down(path, stamp, content)
         return content
 
     def keep(self, room: Room, chunks: Iterable[bytes]) -> Content:

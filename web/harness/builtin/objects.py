@@ -56,14 +56,6 @@ class Measure:
         return Content(self._digest.hexdigest(), self.size, media_type_of(self._head))
 
 
-def measured(chunks: Iterable[bytes]) -> Content:
-    """What the data is that these pieces make up."""
-    measure = Measure()
-    for chunk in chunks:
-        measure.add(chunk)
-    return measure.content
-
-
 class Incoming:
     """Content on its way in. `close` ends it in any case; what was not kept is removed then."""
 
@@ -71,6 +63,7 @@ class Incoming:
         """`reserved` is a descriptor of the reserved folder; `limit` bounds the size in bytes."""
         self._limit = limit
         self._measure = Measure()
+        self._kept = False
         self._folder = open_folder(reserved, INCOMING, create=True)
         try:
             self._name, self._descriptor = _made_and_held(self._folder)
@@ -92,13 +85,19 @@ class Incoming:
         self._measure.add(data)
 
     def keep(self, reserved: int) -> Content:
-        """Gives it its name among the objects. It is on the disk when this returns."""
+        """Gives it its name among the objects. It is on the disk when this returns.
+
+        Once more, under the same lock, it does nothing.
+        """
         content = self.content
+        if self._kept:
+            return content
         os.fchmod(self._descriptor, FILE_MODE)
         os.fsync(self._descriptor)
         objects = open_folder(reserved, OBJECTS, create=True)
         try:
             os.replace(self._name, content.sha256, src_dir_fd=self._folder, dst_dir_fd=objects)
+            self._kept = True
             os.fsync(objects)
         finally:
             os.close(objects)

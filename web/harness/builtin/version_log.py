@@ -19,8 +19,16 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from web.harness.builtin.paths import fault_of
 from web.harness.builtin.rooted import Stamp, make_temporary, write_all
-from web.harness.builtin.versions import History, Version, read_version, version_data
+from web.harness.builtin.versions import (
+    History,
+    Version,
+    read_version,
+    text,
+    version_data,
+    whole,
+)
 from web.harness.values.errors import ToolError
 from web.harness.values.messages import JsonObject
 
@@ -33,7 +41,8 @@ _SPARE_LINES = 2_000
 class VersionLog:
     """The histories of all paths, as the log tells them. Used under the lock of the folder.
 
-    Other processes write to the same log: `refresh` reads what they added.
+    Other processes write to the same log: `refresh` reads what they added. `foreign` says that
+    some of it is not understood: a later program wrote it, or somebody by hand.
     """
 
     def __init__(self) -> None:
@@ -47,7 +56,7 @@ class VersionLog:
         self._head = b""
         self._end = 0
         self._lines = 0
-        self._foreign = False
+        self.foreign = False
 
     def history(self, path: str) -> History:
         """The history of a path, empty where nothing was written down."""
@@ -101,7 +110,7 @@ class VersionLog:
         """Writes the log anew where most of it, but for `spare` lines, is of no use any more."""
         live = sum(2 * len(history.versions) for history in self.histories.values())
         # Lines of a later program are not understood, and so not thrown away.
-        if self._foreign or self.open_plan or self._lines <= 2 * live + spare:
+        if self.foreign or self.open_plan or self._lines <= 2 * live + spare:
             return
         lines: list[JsonObject] = []
         for path, history in self.histories.items():
@@ -154,15 +163,15 @@ class VersionLog:
         if size == self._end:
             return
         data = os.pread(descriptor, size - self._end, self._end)
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.ftruncate(descriptor, self._end + whole)
-        if whole and not self._end:
+        complete = data.rfind(b"\n") + 1
+        if complete < len(data):
+            os.ftruncate(descriptor, self._end + complete)
+        if complete and not self._end:
             self._head = head
-        self._end += whole
-        for text in data[:whole].splitlines():
+        self._end += complete
+        for line in data[:complete].splitlines():
             with contextlib.suppress(ValueError, RecursionError):
-                self._take(json.loads(text))
+                self._take(json.loads(line))
 
     def _take(self, line: Any) -> None:
         """Follows one line. One that says nothing known is passed over."""
@@ -170,31 +179,45 @@ class VersionLog:
         if not isinstance(line, dict) or "log" in line:
             return
         try:
-            path = str(line["path"])
+            path = text(line["path"])
+            if fault_of(path):
+                raise ValueError("no file of the folder has such a path")
             if "plan" in line:
+                version = read_version(line["plan"])
                 self._keep_plan()
-                self.open_plan = (path, read_version(line["plan"]))
+                self.open_plan = (path, version)
             elif "done" in line:
-                stamp = line.get("stamp")
+                whole(line["done"])
+                stamp = _read_stamp(line.get("stamp"))
                 self._keep_plan()
-                self.histories[path].stamp = Stamp(*map(int, stamp)) if stamp else None
+                self.histories[path].stamp = stamp
             elif "undone" in line:
-                self.open_plan = None
+                self._undo(path, whole(line["undone"]))
             elif "drop" in line:
-                self._forget(path, int(line["drop"]))
+                self._forget(path, whole(line["drop"]))
             else:
-                self._foreign = True
+                self.foreign = True
         except (KeyError, TypeError, ValueError):
-            self._foreign = True
+            self.foreign = True
 
     def _keep_plan(self) -> None:
         """A plan that others follow, or its end does, has happened."""
         if self.open_plan is None:
             return
         path, version = self.open_plan
+        self.open_plan = None
         history = self.histories.setdefault(path, History())
+        if version.number < history.next_number:
+            # Numbers only ever grow.
+            self.foreign = True
+            return
         history.versions.append(version)
         history.stamp = None
+
+    def _undo(self, path: str, number: int) -> None:
+        plan = self.open_plan
+        if plan is None or (plan[0], plan[1].number) != (path, number):
+            raise ValueError("nothing of that kind is planned")
         self.open_plan = None
 
     def _forget(self, path: str, number: int) -> None:
@@ -210,6 +233,15 @@ def _plan_line(path: str, version: Version) -> JsonObject:
 
 def _done_line(path: str, number: int, stamp: Stamp | None) -> JsonObject:
     return {"done": number, "path": path, "stamp": stamp}
+
+
+def _read_stamp(value: Any) -> Stamp | None:
+    """The stamp in a line; times may be before 1970."""
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple) or not all(type(each) is int for each in value):
+        raise TypeError("no stamp")
+    return Stamp(*value)
 
 
 def _head_line() -> bytes:

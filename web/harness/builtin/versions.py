@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from web.harness.builtin.rooted import Stamp
 from web.harness.tools.tool import ToolContext
@@ -33,6 +35,15 @@ class Origin:
     approval: str = ""
     decision: str = ""
 
+
+EARLIEST, LATEST = -62_000_000_000.0, 253_300_000_000.0
+"""Times that every calendar has, in every time zone: the years 5 to 9996."""
+
+_MOST = 2**53
+"""Numbers up to this one are the same in every program that reads JSON."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}|")
+_MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+|", re.ASCII)
 
 OUTSIDE = Origin("outside")
 PERSON = Origin("person")
@@ -138,23 +149,68 @@ def read_version(data: JsonObject) -> Version:
 
     Raises KeyError, TypeError or ValueError for what is none.
     """
-    origin: dict[str, Any] = data["origin"]
     return Version(
-        number=int(data["number"]),
-        sha256=str(data["sha256"]),
-        size=int(data["size"]),
-        at=float(data["at"]),
-        media_type=str(data["media_type"]),
-        deed=data["deed"],
-        origin=Origin(
-            kind=origin["kind"],
-            run_id=str(origin.get("run_id", "")),
-            call_id=str(origin.get("call_id", "")),
-            approval=str(origin.get("approval", "")),
-            decision=str(origin.get("decision", "")),
-        ),
-        restored=int(data.get("restored", 0)),
+        number=whole(data["number"], 1),
+        sha256=_fitting(data["sha256"], _DIGEST),
+        size=whole(data["size"]),
+        at=_time(data["at"]),
+        media_type=_fitting(data["media_type"], _MEDIA_TYPE),
+        deed=_one_of(data["deed"], Deed),
+        origin=_read_origin(data["origin"]),
+        restored=whole(data.get("restored", 0)),
     )
+
+
+def _read_origin(data: JsonObject) -> Origin:
+    return Origin(
+        kind=_one_of(data["kind"], OriginKind),
+        run_id=text(data.get("run_id", "")),
+        call_id=text(data.get("call_id", "")),
+        approval=text(data.get("approval", "")),
+        decision=text(data.get("decision", "")),
+    )
+
+
+def whole(value: Any, least: int = 0) -> int:
+    """A whole number as it was read from JSON. Raises TypeError or ValueError for another."""
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is no whole number")
+    if not least <= value <= _MOST:
+        raise ValueError(f"{value} is out of range")
+    return value
+
+
+def text(value: Any) -> str:
+    """The same of a text that can be written in UTF-8."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    value.encode()
+    return value
+
+
+def in_calendar(at: float) -> float:
+    """A time in seconds since 1970, or the nearest that can be written as a date."""
+    return min(max(at, EARLIEST), LATEST)
+
+
+def _time(value: Any) -> float:
+    if type(value) not in (int, float):
+        raise TypeError(f"{value!r} is no number")
+    if not (math.isfinite(value) and EARLIEST <= value <= LATEST):
+        raise ValueError(f"{value} is no time")
+    return float(value)
+
+
+def _fitting(value: Any, pattern: re.Pattern[str]) -> str:
+    if not pattern.fullmatch(text(value)):
+        raise ValueError(f"{value!r} is out of place")
+    return text(value)
+
+
+def _one_of(value: Any, names: Any) -> Any:
+    if value not in get_args(names):
+        raise ValueError(f"{value!r} is not known")
+    return value
 
 
 def referenced(histories: dict[str, History]) -> Iterator[str]:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import unicodedata
-
+from web.harness.tools.glyphs import is_unseen
 from web.harness.tools.words import clean, shorten
-
-_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
-_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Drawn as nothing, though they count as letters, marks or symbols."""
 
 _LINE_ENDS = str.maketrans({"\r": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n"})
 
@@ -27,15 +22,3 @@ def tidy(text: object, limit: int, *, one_line: bool = False) -> str:
         text = "".join(char for char in text if char in "\n\t" or not is_unseen(char))
     text = " ".join(text.split()) if one_line else text.strip()
     return shorten(text, limit)
-
-
-def is_unseen(char: str) -> bool:
-    """Whether a character is drawn as nothing, or changes only how others are drawn."""
-    if char.isascii():
-        return not char.isprintable()
-    return (
-        unicodedata.category(char) in _UNSEEN_CATEGORIES
-        or char in _UNSEEN
-        or "\ufe00" <= char <= "\ufe0f"
-        or "\U000e0100" <= char <= "\U000e01ef"
-    )

@@ -6,10 +6,12 @@ question keeps the whole, see `KeepQuestion`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from web.harness.tools.glyphs import BLANKS
 from web.harness.values.events import ApprovalRequired
 from web.harness.values.messages import JsonObject
 
@@ -30,6 +32,23 @@ class Block(NamedTuple):
 
     kind: str
     text: str
+
+
+class Row(NamedTuple):
+    """What is shown in one line, and how many lines of the preview it stands for."""
+
+    kind: str
+    text: str
+    lines: int = 1
+
+
+MAX_BLANK_LINES = 10
+_BLANK_LINES = re.compile(
+    rf"^(?:[{BLANKS}]*+[\r\N{{SYMBOL FOR CARRIAGE RETURN}}]?\n){{{MAX_BLANK_LINES + 1},}}+",
+    re.MULTILINE,
+)
+"""More of them than are shown: they would push what follows out of sight."""
+_OF_KIND = {"add": " are added", "cut": " are removed", "same": " stay"}
 
 
 def bounded(preview: JsonObject) -> JsonObject:
@@ -67,12 +86,12 @@ def in_short(preview: JsonObject) -> JsonObject:
         return {**short, "more": more} if more else short
     rows: list[list[str]] = []
     hidden = shortened = 0
-    for kind, text in preview_blocks(preview):
-        room = MAX_SHORT_LINES - len(rows)
-        for line in islice(lines_of(text), room):
+    for block in preview_blocks(preview):
+        hidden += count_lines(block.text)
+        for kind, line, lines in islice(rows_of(block), MAX_SHORT_LINES - len(rows)):
             shortened += len(line) > MAX_SHORT_LINE_CHARS
             rows.append([kind, _shortened(line)])
-        hidden += max(0, count_lines(text) - room)
+            hidden -= lines
     if hidden:
         what = "1 more line is" if hidden == 1 else f"{hidden:,} more lines are"
         rows.append(["gap", f"{what} not shown here"])
@@ -86,6 +105,20 @@ def preview_blocks(preview: JsonObject) -> Iterator[Block]:
         yield from (Block(kind, text) for kind, text in preview.get("lines", ()))
     elif preview.get("text"):
         yield Block("text", str(preview["text"]))
+
+
+def rows_of(block: Block) -> Iterator[Row]:
+    """Its lines; of more than `MAX_BLANK_LINES` blank ones, a gap that says how many they are."""
+    kind, text = block
+    start = 0
+    for blank in _BLANK_LINES.finditer(text):
+        if start < blank.start():
+            yield from (Row(kind, line) for line in lines_of(text[start : blank.start()]))
+        lines = blank[0].count("\n")
+        yield Row("gap", f"{lines:,} blank lines{_OF_KIND.get(kind, '')}", lines)
+        start = blank.end()
+    if start < len(text) or not text:
+        yield from (Row(kind, line) for line in lines_of(text[start:]))
 
 
 def count_lines(text: str) -> int:

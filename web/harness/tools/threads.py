@@ -12,12 +12,18 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def run_in_thread(function: Callable[[], T], *, finish: bool = False) -> T:
+async def run_in_thread(
+    function: Callable[[], T],
+    *,
+    finish: bool = False,
+    cancelled: Callable[[], None] | None = None,
+) -> T:
     """The result of `function`, run in a thread of its own with the caller's context variables.
 
     A thread cannot be stopped. When the caller is cancelled, the thread is left behind and its
     result dropped; with `finish`, cancellation waits for it instead, which suits short work that
-    must not go on after a person pressed Stop. Every call has its own daemon thread, so that one
+    must not go on after a person pressed Stop. `cancelled` is called when the caller is, so that
+    the function can be told to end itself sooner. Every call has its own daemon thread, so that one
     which never returns neither takes a place in a pool nor keeps the process from ending.
     """
     loop = asyncio.get_running_loop()
@@ -43,12 +49,13 @@ async def run_in_thread(function: Callable[[], T], *, finish: bool = False) -> T
             loop.call_soon_threadsafe(settle, setter, value)
 
     threading.Thread(target=work, name="harness-tool", daemon=True).start()
-    if not finish:
-        return await future
     try:
-        return await asyncio.shield(future)
+        return await (asyncio.shield(future) if finish else future)
     except asyncio.CancelledError:
-        await _settled(future)
+        if cancelled is not None:
+            cancelled()
+        if finish:
+            await _settled(future)
         raise
 
 
