@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.page.stage import BOX, LOG, Stage, shows, staged
+from tests.browser.page.stage import BOX, LOG, Stage, shows
 from tests.support.scripted_provider import says
 
 if TYPE_CHECKING:
@@ -96,29 +95,6 @@ async def test_a_draft_is_there_in_another_browser(stage: Stage, chromium: Brows
         await expect(there.locator(BOX)).to_have_value("begun here")
     finally:
         await other.close()
-
-
-@pytest.mark.full
-async def test_a_message_over_the_limit_is_refused_and_kept(
-    chromium: Browser, tmp_path: Path
-) -> None:
-    async with staged(chromium, tmp_path, limits={"max_message_chars": 20}) as stage:
-        stage.allow_refusals()
-        page = await stage.open()
-        for _ in range(2):  # a new chat, then one that is there
-            await page.fill(BOX, "far too many words for it")
-            await page.press(BOX, "Enter")
-            alert = page.locator("#composer [role=alert]")
-            await expect(alert).to_contain_text("25 characters; at most 20")
-            await expect(alert).to_contain_text("Shorten it")
-            await expect(page.locator(BOX)).to_have_value("far too many words for it")
-            await page.reload()
-            await expect(page.locator(BOX)).to_have_value("far too many words for it")
-            await page.fill(BOX, "fewer words")
-            await page.press(BOX, "Enter")
-            await page.wait_for_url("**/chats/*")
-            await expect(page.locator(BOX)).to_have_value("")
-            await expect(page.locator(".mine .said").last).to_have_text("fewer words")
 
 
 async def test_a_second_message_waits_visibly_and_can_be_taken_back(stage: Stage) -> None:

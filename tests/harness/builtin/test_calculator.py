@@ -20,6 +20,7 @@ pytestmark = pytest.mark.anyio
     ("expression", "value"),
     [
         ("1 + 2 * 3", "7"),
+        ("max(0) + min(3)", "3"),
         ("(1 + 2) * 3", "9"),
         ("0.1 + 0.2", "0.3"),
         ("1/3*3", "1"),
