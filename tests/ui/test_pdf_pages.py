@@ -63,6 +63,13 @@ def test_what_cannot_be_shown_is_told(data: bytes, words: str, tmp_path: Path) -
     assert words in laid(tmp_path, data).facts["fault"]
 
 
+def test_a_pdf_without_pages_is_not_taken_for_locked_after_one_that_is(tmp_path: Path) -> None:
+    locked = pdf("x", trailer=b"/Encrypt<</Filter/Standard/V 1/R 2/O(" + b"o" * 32 + b")/U("
+                 + b"u" * 32 + b")/P -4>>/ID[(a)(a)]")  # fmt: skip
+    assert "locked" in laid(tmp_path, locked).facts["fault"]
+    assert "broken" in laid(tmp_path, pdf()).facts["fault"]
+
+
 @pytest.mark.parametrize("size", [(20_000, 20_000), (1, 14_000), (14_000, 1), (0.5, 0.5)])
 def test_pictures_have_a_limit_whatever_a_page_says_to_be(
     size: tuple[float, float], tmp_path: Path

@@ -28,17 +28,10 @@ class Presence:
         while True:
             self._descriptor = os.open(self._path, _FLAGS, 0o644)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-            if self._is_there():
+            if _is_at(self._descriptor, self._path):
                 return
             # Somebody who looked before it was locked took it for one that was left behind.
             os.close(self._descriptor)
-
-    def _is_there(self) -> bool:
-        """Whether the file that is locked is the one that others find."""
-        try:
-            return os.path.samestat(os.fstat(self._descriptor), os.lstat(self._path))
-        except FileNotFoundError:
-            return False
 
     def end(self) -> None:
         """Gives it back; more than once is fine."""
@@ -67,10 +60,20 @@ def _is_held(path: str) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return True
-    finally:
         os.close(descriptor)
-    # Left by a server that was killed: nobody needs it any more.
+        return True
+    # Left by a server that was killed: nobody needs it any more. It goes while it is locked, so
+    # that a server that begins with it sees it go.
     with contextlib.suppress(OSError):
-        os.unlink(path)
+        if _is_at(descriptor, path):
+            os.unlink(path)
+    os.close(descriptor)
     return False
+
+
+def _is_at(descriptor: int, path: str | Path) -> bool:
+    """Whether an open file is the one that others find."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False

@@ -31,8 +31,10 @@ def pdf_page(file: Readable, page: int) -> Laid:
     `more` where they were cut; or a `fault`.
     """
     from pypdfium2 import PdfDocument, PdfiumError
-    from pypdfium2.raw import FPDF_ERR_PASSWORD
+    from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_LoadMemDocument64
 
+    # PDFium keeps its last error, and a document without pages sets none: nothing is no PDF.
+    FPDF_LoadMemDocument64(b"", 0, None)
     with os.fdopen(os.dup(file.descriptor), "rb") as data:
         try:
             document = PdfDocument(data)
