@@ -93,7 +93,7 @@ async def words(page: Page) -> int:
     return len(numbers)
 
 
-async def until_words(page: Page, count: int) -> None:
+async def until_words(page: Page, count: int, seconds: float = 10) -> None:
     """Waits until the page shows so many words."""
     await page.wait_for_function(
         r"""(count) => {
@@ -101,6 +101,7 @@ async def until_words(page: Page, count: int) -> None:
           return [...all.join("\n").matchAll(/w\d+/g)].length >= count;
         }""",
         arg=count,
+        timeout=seconds * 1000,
     )
 
 

@@ -43,9 +43,10 @@ async def test_a_connection_cut_at_random_bytes_loses_and_doubles_nothing(
         step = max(1, len(answer.tokens) // (2 * cuts))
         for at in range(step, len(answer.tokens), step):
             await valve.allow(at)
-            await shown.until_words(page, shown.settled(answer.tokens[:at]))
+            # A page that is cut again and again waits some seconds each time.
+            await shown.until_words(page, shown.settled(answer.tokens[:at]), seconds=30)
         await valve.open()
-        await shown.until_done(page)
+        await shown.until_done(page, seconds=30)
         assert proxy.cuts >= min(cuts, 2)
         await shown.is_reference(page, answer.text)
         await shown.is_sound(page)

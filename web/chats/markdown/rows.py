@@ -56,6 +56,8 @@ class CutList:
     def advance(self, text: str, known: Definitions, final: bool) -> Step:
         """Let items go that are followed by another; leave when the list has ended."""
         part, whole = visible(text, shown(text), final)
+        # An item that was shown may look like something else for a while, say a definition.
+        part = part or text
         offset = len(self._head)
         parsed = parse(self._head + part, known, self._limits)
         top = parsed.tops[0]
@@ -71,14 +73,14 @@ class CutList:
         last = len(places) if ended else max(_index_of_last(places, whole), 0)
         blocks = [
             self._item(part[place:stop], not ended and index >= last)
-            for index, (place, stop) in enumerate(zip(places, [*places[1:], end], strict=True))
+            for index, (place, stop) in enumerate(pairwise([*places, end]))
         ]
         closed += blocks[:last]
         if not self._loose:
             self._items += blocks[:last]
         live = blocks[last:]
         self._count -= len(live)
-        used = end if ended else places[last]
+        used = end if ended else places[last] if places else 0
         found = parsed.defined_before(used + offset)
         self._patience.parsed(len(text) - used)
         if ended:
