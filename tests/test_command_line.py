@@ -212,7 +212,9 @@ def test_ipv6_loopback_is_served_at_an_address_a_browser_takes(tmp_path: Path) -
         assert httpx.get(f"{server.address}/", follow_redirects=True).status_code == 200
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)]
+)
 def test_stopping_is_quick_and_quiet_while_requests_are_open(
     tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -32,9 +32,9 @@ DEMO = ServerSpec("demo", "stdio", command=sys.executable, args=("-m", "web", "d
 CHANGING = str(CHECKOUT / "tests/support/changing_server.py")
 
 
-def changing(folder: Path) -> ServerSpec:
+def changing(folder: Path, *options: str) -> ServerSpec:
     """A server whose one tool is described by a file, and that notes its process ids."""
-    args = ("-S", "-E", CHANGING, str(folder))
+    args = ("-S", "-E", CHANGING, str(folder), *options)
     return ServerSpec("moody", "stdio", command=sys.executable, args=args)
 
 
@@ -125,7 +125,7 @@ async def test_a_run_that_waits_for_a_server_is_stopped_at_once() -> None:
 
 async def test_the_hosts_servers_are_in_every_chat_and_stay_there(tmp_path: Path) -> None:
     off = replace(DEMO, name="off", disabled=True)
-    async with room(host=(changing(tmp_path), off)) as made:
+    async with room(host=(changing(tmp_path, "--child"), off)) as made:
         one, two = await made.new_chat(), await made.new_chat()
         await ready(one)
         await ready(two)
@@ -141,7 +141,7 @@ async def test_the_hosts_servers_are_in_every_chat_and_stay_there(tmp_path: Path
 async def test_a_chat_that_is_deleted_for_good_leaves_no_process(tmp_path: Path) -> None:
     async with room() as made:
         chat = await made.new_chat()
-        made.chats.servers.of(chat).connect(changing(tmp_path))
+        made.chats.servers.of(chat).connect(changing(tmp_path, "--child"))
         await ready(chat)
         pids = await pids_in(tmp_path / "pids")
         assert len(pids) == 2
@@ -249,7 +249,7 @@ async def test_a_model_is_told_the_instructions_of_servers_and_whose_they_are(
 
 async def killed(chat: Chat, folder: Path) -> None:
     """Kills the server and waits until it is back."""
-    server, _ = await pids_in(folder / "pids")
+    (server,) = await pids_in(folder / "pids")
     os.kill(server, 9)
     await until(chat, lambda: servers(chat)[0].state != "ready")
     await ready(chat)

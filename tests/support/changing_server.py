@@ -1,6 +1,7 @@
 """An MCP server of the older kind with one tool, whose description is in the file `words`.
 
-Run with a folder. It writes its process id, and that of a child that it leaves alone, into `pids`.
+Run with a folder. It writes its process id into `pids`, and after `--child` that of a child, too,
+which it leaves alone when it ends.
 A call whose argument `words` is not empty changes the description and says that the list changed.
 """
 
@@ -12,10 +13,13 @@ import subprocess
 import sys
 
 
-def main(folder: str) -> None:
-    child = subprocess.Popen([sys.executable, "-S", "-E", "-c", "import time; time.sleep(600)"])
+def main(folder: str, *options: str) -> None:
+    pids = [os.getpid()]
+    if "--child" in options:
+        sleep = [sys.executable, "-S", "-E", "-c", "import time; time.sleep(600)"]
+        pids.append(subprocess.Popen(sleep).pid)
     with open(f"{folder}/pids.new", "w") as file:
-        file.write(f"{os.getpid()} {child.pid}")
+        file.write(" ".join(map(str, pids)))
     os.replace(f"{folder}/pids.new", f"{folder}/pids")
     for line in sys.stdin:
         request = json.loads(line)
@@ -57,4 +61,4 @@ def words(folder: str) -> str:
         return "Acts."
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])

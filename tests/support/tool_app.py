@@ -9,12 +9,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import httpx
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from tests.support.app_server import AppServer, served
+from tests.support.app_server import AppServer, plain_client, served
 from tests.support.folders import NO_FOLDER
 from tests.support.scripted_provider import ScriptedProvider
 from tests.support.skills import no_skills
@@ -77,7 +76,7 @@ async def tool_server(
         services = _services(provider, tools, tasks)
         async with (
             served(_app(services)) as address,
-            httpx.AsyncClient(base_url=address, timeout=10) as client,
+            plain_client(address) as client,
         ):
             yield ToolServer(address, client, services.chats)
 

@@ -35,6 +35,7 @@ async def shows(server: AppServer, chat: str, words: str) -> None:
             text, _ = await seen(server, chat)
 
 
+@pytest.mark.full
 async def test_the_page_opens_at_once_and_says_what_the_list_waits_for(tmp_path: Path) -> None:
     async with app_server(tmp_path) as server:
         chat, other = await server.new_chat(), await server.new_chat()

@@ -234,6 +234,7 @@ async def test_a_form_that_a_frame_brings_is_posted_by_htmx(scene: Scene) -> Non
     assert page.url.endswith("/chats/one")
 
 
+@pytest.mark.full
 async def test_frames_are_applied_at_once_in_a_tab_that_nobody_sees(scene: Scene) -> None:
     # Chromium without a window shows every tab; a page that says it is hidden, draws no frame and
     # whose timers hardly run is what a background tab looks like to the script.

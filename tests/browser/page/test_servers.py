@@ -29,7 +29,7 @@ SLOW = 40_000
 def changing(folder: Path) -> str:
     """The command line of a server that notes its process ids in the folder."""
     server = str(CHECKOUT / "tests/support/changing_server.py")
-    return shlex.join([sys.executable, "-S", "-E", server, str(folder)])
+    return shlex.join([sys.executable, "-S", "-E", server, str(folder), "--child"])
 
 
 def server(page: Page, name: str) -> Locator:

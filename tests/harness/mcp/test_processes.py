@@ -68,6 +68,7 @@ async def test_a_disconnect_at_once_leaves_nothing(connections: Connections) -> 
     assert children() == []
 
 
+@pytest.mark.full
 async def test_a_start_that_is_cancelled_leaves_nothing_that_it_has_started(
     tmp_path: Path,
 ) -> None:
