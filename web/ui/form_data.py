@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,7 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from web.harness.tools.threads import run_in_thread
 from web.harness.values.errors import HarnessError, LimitExceeded
 from web.harness.values.text import amount, sayable
 
@@ -18,6 +20,10 @@ MAX_FORM_FIELDS = 2_000
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """Of one field of text, and of a request with a message: far more than a message may have, so that
 one that is too long is refused by its own limit, and comes back as it was typed."""
+
+_PIECE_CHARS = 64 * 1024
+_HALVES = re.compile("\r\n|[\ud800-\udbff][\udc00-\udfff]")
+"""What belongs together."""
 
 Fields = dict[str, str]
 
@@ -40,9 +46,36 @@ async def read_form(
     except HTTPException as error:
         raise _unreadable(error.detail, max_files, kept) from None
     try:
-        yield form
+        yield await _as_meant(form)
     finally:
         await form.close()
+
+
+async def _as_meant(form: FormData) -> FormData:
+    """The form with its texts as they were typed."""
+    items = form.multi_items()
+
+    def read() -> FormData:
+        return FormData(
+            [(name, _text(value) if isinstance(value, str) else value) for name, value in items]
+        )
+
+    if sum(len(value) for _, value in items if isinstance(value, str)) > _PIECE_CHARS:
+        return await run_in_thread(read, finish=True)
+    return read()
+
+
+def _text(value: str) -> str:
+    """Browsers send line ends as CR LF. In pieces, so that others run in between."""
+    pieces: list[str] = []
+    start = 0
+    while start < len(value):
+        end = start + _PIECE_CHARS
+        if _HALVES.match(value, end - 1):
+            end += 1
+        pieces.append(sayable(value[start:end].replace("\r\n", "\n")))
+        start = end
+    return "".join(pieces)
 
 
 def _unreadable(detail: str, max_files: int, kept: str) -> HarnessError:
@@ -59,12 +92,11 @@ def _unreadable(detail: str, max_files: int, kept: str) -> HarnessError:
 
 
 def fields_of(request: Request, form: FormData) -> Fields:
-    """The text fields of a form that was read, also kept for an error page to show again."""
+    """The text fields of a form from `read_form`, also kept for an error page to show again."""
     every: dict[str, list[str]] = {}
     for name, value in form.multi_items():
         if isinstance(value, str):
-            # Browsers send line ends as CR LF.
-            every.setdefault(name, []).append(sayable(value.replace("\r\n", "\n")))
+            every.setdefault(name, []).append(value)
     request.state.every = every
     request.state.fields = {name: values[-1] for name, values in every.items()}
     return dict(request.state.fields)

@@ -28,6 +28,7 @@ from web.ui.layouts import (
     Laid,
     plain,
 )
+from web.ui.markdown.code import is_highlighted
 from web.ui.places import NOBODY, NotLaidOut, Whose
 from web.ui.tables import Index, Indexes, Table
 from web.ui.workshop import Workshop
@@ -146,7 +147,9 @@ class Previews:
             if shown is not None:
                 return replace(shown, source=True)
             language = _LANGUAGES.get(ending, ending)
-            return _code(work.file, await work.lay_out("code", language=language))
+            # Others cost nothing but to be escaped.
+            small = work.is_small and not is_highlighted(language)
+            return _code(work.file, await work.lay_out("code", small=small, language=language))
         except NotLaidOut as fault:
             return await self._unlaid(work, fault)
 
@@ -226,10 +229,14 @@ class _Work:
 
     async def lay_out(self, layout: str, **options: Any) -> Laid:
         """What `options` leave open is as it suits the file."""
-        usual = {"small": self.file.size <= SMALL_BYTES, "decode": self._decode}
+        usual = {"small": self.is_small, "decode": self._decode}
         return await self.workshop.lay_out(
             layout, self.file, whose=self.whose, **{**usual, **options}
         )
+
+    @property
+    def is_small(self) -> bool:
+        return self.file.size <= SMALL_BYTES
 
     @property
     def _decode(self) -> int:

@@ -19,6 +19,7 @@ from web.harness.skills.skill import Skill
 from web.harness.values.errors import HarnessError
 from web.ui.errors import status_of
 from web.ui.markdown import render, with_files
+from web.ui.markdown.code import plain_code
 from web.ui.pages import theme_of
 from web.ui.services import UiServices
 
@@ -32,13 +33,14 @@ MARKDOWN_CHARS = 70_000
 class ShownFile:
     """A file as a page shows it: rendered markdown, or text, or for binary data only its size.
 
-    `size` is in bytes. The text is cut at a limit, and then `more` is so many characters longer.
+    `size` is in bytes. The text is cut at a limit, and then `more` is so many characters longer. In
+    it, what would turn around the text beside it is told apart.
     """
 
     path: str
     size: int
     html: Markup | None = None
-    text: str | None = None
+    text: Markup | None = None
     more: int = 0
 
 
@@ -128,7 +130,7 @@ async def _shown_text(path: str, text: str) -> ShownFile:
         html = with_files(await asyncio.to_thread(render, text), "")
         return ShownFile(path, size, html=Markup(html))  # noqa: S704 (sanitised)
     more = max(0, len(text) - SHOWN_CHARS)
-    return ShownFile(path, size, text=text[:SHOWN_CHARS], more=more)
+    return ShownFile(path, size, text=Markup(plain_code(text[:SHOWN_CHARS])), more=more)  # noqa: S704 (escaped)
 
 
 def _page(

@@ -26,6 +26,14 @@ _SPACE = rf"(?:[{BLANKS}\n]|\r\n){{{_MOST_LINE_ENDS + 1},}}+"
 _TOO_EMPTY = re.compile(rf"(?:[{BLANKS}]*+\r?\n){{{_MOST_LINE_ENDS + 1},}}+")
 _BETWEEN_LINE_ENDS = re.compile(rf"[{BLANKS}]++|\r?\n")
 
+_STRETCH_CHARS = 32 * 1024
+_MOST_CHARS = 8 * _STRETCH_CHARS
+"""A text where so many of them have no place for a cut is no text of any language."""
+_CUT = re.compile(r"[\w!-~](?=[\w!-~]|[ \n][\w!-~])")
+"""After a character that is drawn, before another or what is one blank only."""
+
+_MANY_BLANKS = re.compile(rf"[ \n]{{{_MOST_LINE_ENDS + 1}}}")
+
 _EMOJI_PARTS = re.compile("(?<=[\u2190-\u2bff\u3030-\u3299\U0001f000-\U0001faff])\ufe0f(?!\ufe0f)")
 _JOINED_EMOJI = re.compile(
     "(?<=[\ufe0f\U0001f000-\U0001faff])\u200d(?=[\u2600-\u2bff\U0001f000-\U0001faff])"
@@ -53,7 +61,12 @@ def visible(text: str, one_line: bool = False) -> Markup:
 def hides(value: Any, one_line: bool = False) -> bool:
     """Whether anything has to be spelled out in a text, or in any text of a JSON value."""
     if isinstance(value, str):
-        return any(mark for _, mark in _pieces(value, one_line))
+        return any(
+            mark
+            for each in _stretches(value)
+            if one_line or not _is_usual(each)
+            for _, mark in _pieces(each, one_line)
+        )
     if isinstance(value, dict):
         return hides(value.keys(), one_line) or hides(value.values(), one_line)
     return isinstance(value, Iterable) and any(hides(each, one_line) for each in value)
@@ -64,6 +77,28 @@ def exact_json(value: Any) -> str:
     text = json.dumps(value, indent=2, ensure_ascii=False)
     pattern = "|".join(_singles(_spelled_out(text) - {"\n"}) + _crowds(text))
     return re.sub(pattern, lambda found: json.dumps(found[0])[1:-1], text) if pattern else text
+
+
+def _is_usual(text: str) -> bool:
+    """Whether it is plain to see that nothing in it has to be spelled out; most texts are so."""
+    return (
+        text.isascii()
+        and text.replace("\n", "").isprintable()
+        and _MANY_BLANKS.search(text) is None
+    )
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """A text in parts, cut only where nothing that is spelled out reaches over the cut. In a thread
+    others run in between."""
+    start = 0
+    while len(text) - start > _STRETCH_CHARS:
+        most = start + _MOST_CHARS
+        cut = _CUT.search(text, start + _STRETCH_CHARS, most)
+        end = cut.end() if cut else most
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _pieces(text: str, one_line: bool) -> Iterator[tuple[str, str]]:

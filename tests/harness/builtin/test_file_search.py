@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from tests.support.loop_share import loop_share
 from web.harness.builtin.chat_files import ChatFiles
-from web.harness.builtin.file_search import MAX_FOUND, SEARCH_SECONDS, by_pattern
+from web.harness.builtin.file_search import MAX_FOUND, SEARCH_SECONDS, _Names, by_pattern
 from web.harness.builtin.files import file_tools
+from web.harness.builtin.versions import FileInfo
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import ToolContext
 
@@ -67,6 +71,28 @@ async def test_files_are_found_by_name(folder: Path) -> None:
     assert await text_of(folder, "find_files", pattern="*.MD") == "notes/a.md\nplan.md"
     assert await text_of(folder, "find_files", pattern="none*") == 'No file fits "none*".'
     assert "1 to 300 characters" in await text_of(folder, "find_files", pattern="")
+
+
+async def test_patterns_are_tried_beside_the_event_loop(folder: Path) -> None:
+    deep = folder / "/".join(["a" * 40 + "c"] * 12)
+    deep.mkdir(parents=True)
+    for number in range(600):
+        (deep / f"{number}{'a' * 40}c").touch()
+    pattern = "/".join(["**", "*????????????c"] * 16)
+    for tool, more in (("find_files", {}), ("search_files", {"text": "z"})):
+        async with loop_share() as share:
+            await text_of(folder, tool, pattern=pattern, **more)
+        assert share.of_all < 0.5
+
+
+def test_a_search_by_name_that_is_stopped_says_what_is_left() -> None:
+    files = [SimpleNamespace(path=name) for name in "abc"]
+    names = _Names(lambda path: path == "a")
+    names.fits = lambda path: (names.stop(), path == "a")[1]  # type: ignore[func-returns-value]
+    names.look_at(cast("list[FileInfo]", files))
+    lines = names.answer("*").splitlines()
+    assert lines[0] == "a"
+    assert "with 2 more files to look at" in lines[1]
 
 
 async def test_lines_are_found_with_their_numbers(folder: Path) -> None:

@@ -58,7 +58,8 @@ def refused(folder: SkillFolder, files: list[UploadedFile]) -> str:
 def test_one_md_becomes_a_skill_named_by_its_front_matter(folder: SkillFolder) -> None:
     done = install(folder, [uploaded("notes.md", skill_md("my-skill"))])
     assert done == ("my-skill", 0, False, "")
-    assert everything_below(folder) == ["skills/my-skill", "skills/my-skill/SKILL.md"]
+    made = ["skills/.lock", "skills/my-skill", "skills/my-skill/SKILL.md"]
+    assert everything_below(folder) == made
     assert folder.read("my-skill").source == skill_md("my-skill")
 
 

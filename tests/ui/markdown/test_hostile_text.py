@@ -34,13 +34,13 @@ ATTRIBUTES = {
     "button": {"type", "class", "data-copy"},
     "pre": {"tabindex"},
     "code": {"class"},
-    "span": {"class"},
+    "span": {"class", "data-code"},
     "th": {"class"},
     "td": {"class"},
 }
 CLASSES = re.compile(
-    r"(?:md|code|scroll|math|math-source|literal|task|image-link|btn quiet|align-(?:left|center|right)"
-    r"|language-[a-z0-9+#_.-]{1,24}|[a-z][a-z0-9]{0,2})\Z"
+    r"(?:md|code|scroll|math|math-source|literal|spelled|task|image-link|btn quiet"
+    r"|align-(?:left|center|right)|language-[a-z0-9+#_.-]{1,24}|[a-z][a-z0-9]{0,2})\Z"
 )
 NEVER = {
     "script",

@@ -100,7 +100,7 @@ def test_an_open_code_block_is_not_highlighted_until_it_is_closed() -> None:
 
 @pytest.mark.anyio
 async def test_code_is_highlighted_in_a_thread_before_its_block_is_rendered() -> None:
-    block = Block("0", None, "fence", 'val x = List(1, 2).map(_ + 1) // "x"\n' * 150, info="scala")
+    block = Block("0", None, "fence", 'val x = List(1, 2).map(_ + 1) // "x"\n' * 150, info="kotlin")
     thread, process = time.thread_time(), time.process_time()
     await prepare_block(block)
     here = time.thread_time() - thread

@@ -88,6 +88,7 @@ def test_a_table_whose_header_changes_keeps_its_rows(text: str, limits: Limits) 
 @example("- [ ] - [ ] ", LIMITS["beyond"], 5)
 @example(" + [a]: /u\n", LIMITS["tiny"], 32)
 @example("* ab * * *\n", LIMITS["tiny"], 3)
+@example("- a\nfoofoofoofoofoofoofoo- a\n\ufeff", LIMITS["beyond"], 0)
 def test_any_mixture_streams_to_what_it_is_whole(text: str, limits: Limits, seed: int) -> None:
     assert stream(text, limits, Random(seed)).html() == render(text, limits)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -40,10 +40,9 @@ def find_tool(files: ChatFiles) -> Tool:
         """Finds files of the chat's folder by their names."""
         fits = by_pattern(pattern)
         survey = await files.survey()
-        found = [file.path for file in survey.files if fits(file.path)]
-        if not found:
-            return f"No file fits {shown(pattern)}."
-        return "\n".join([*found[:MAX_FOUND], *_more(len(found))])
+        names = _Names(fits)
+        await on_disk(lambda: names.look_at(survey.files), names.stop)
+        return names.answer(pattern)
 
     return function_tool(
         find_files, permission=PermissionLevel.ALLOW, replay="safe", share_signature=True
@@ -61,9 +60,9 @@ def search_tool(files: ChatFiles) -> Tool:
         if not text or "\n" in text:
             raise ToolError("Give a text to look for that is in one line and not empty.")
         fits, inside = by_pattern(pattern), in_folder(folder)
-        chosen = [file for file in await files.list() if inside(file.path) and fits(file.path)]
-        search = _Search(text if match_case else text.casefold(), match_case)
-        await on_disk(lambda: search.run(files, chosen))
+        chosen = [file for file in await files.list() if inside(file.path)]
+        search = _Search(text if match_case else text.casefold(), match_case, fits)
+        await on_disk(lambda: search.run(files, chosen), search.stop)
         return search.answer(text)
 
     return function_tool(
@@ -105,11 +104,44 @@ def _fits(names: list[str], wanted: list[str]) -> bool:
 
 
 @dataclass(slots=True)
+class _Names:
+    """The files whose names fit. A thread looks at them; it ends itself."""
+
+    fits: Callable[[str], bool]
+    found: list[str] = field(default_factory=list)
+    left: int = 0
+    stopped: bool = False
+
+    def look_at(self, files: Sequence[FileInfo]) -> None:
+        end = time.monotonic() + SEARCH_SECONDS
+        for done, file in enumerate(files):
+            if self.stopped or time.monotonic() > end:
+                self.left = len(files) - done
+                return
+            if self.fits(file.path):
+                self.found.append(file.path)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def answer(self, pattern: str) -> str:
+        lines = self.found[:MAX_FOUND] or [f"No file fits {shown(pattern)}."]
+        lines += _more(len(self.found))
+        if self.left:
+            lines.append(
+                f"Stopped after {SEARCH_SECONDS:g} seconds, with {self.left:,} more files to look "
+                "at. Give a simpler pattern."
+            )
+        return "\n".join(lines)
+
+
+@dataclass(slots=True)
 class _Search:
-    """One search through some files. A thread runs it; it ends itself."""
+    """One search through those of some files whose names fit. A thread runs it; it ends itself."""
 
     wanted: str
     match_case: bool
+    fits: Callable[[str], bool]
     found: list[str] = field(default_factory=list)
     no_text: int = 0
     not_searched: int = 0
@@ -117,13 +149,18 @@ class _Search:
 
     def run(self, files: ChatFiles, chosen: list[FileInfo]) -> None:
         end = time.monotonic() + SEARCH_SECONDS
-        for done, file in enumerate(chosen, 1):
-            # It may be gone, or something else, by now.
-            with contextlib.suppress(HarnessError, OSError):
-                self._look_into(files, file.path, end)
-            if len(self.found) > MAX_FOUND or self.late:
+        for done, file in enumerate(chosen):
+            self.late = self.late or time.monotonic() > end
+            if self.late or len(self.found) > MAX_FOUND:
                 self.not_searched = len(chosen) - done
                 return
+            # It may be gone, or something else, by now.
+            with contextlib.suppress(HarnessError, OSError):
+                if self.fits(file.path):
+                    self._look_into(files, file.path, end)
+
+    def stop(self) -> None:
+        self.late = True
 
     def _look_into(self, files: ChatFiles, path: str, end: float) -> None:
         with files.open_now(path) as opened, marked_copy(opened) as descriptor:
@@ -131,7 +168,7 @@ class _Search:
                 if b"\0" in line:
                     self.no_text += 1
                     return
-                if count % _LINES_BETWEEN_LOOKS == 0 and time.monotonic() > end:
+                if count % _LINES_BETWEEN_LOOKS == 0 and (self.late or time.monotonic() > end):
                     self.late = True
                     return
                 text = line.decode(errors="replace").rstrip("\r\n")

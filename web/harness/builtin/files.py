@@ -207,10 +207,10 @@ def _write_tool(files: ChatFiles, seen: _Seen) -> Tool:
             )
         seen.put(context, path, sha256)
         if not sha256:
-            return new_file_preview(path, content)
+            return await on_disk(lambda: new_file_preview(path, content))
         if before is None:
-            return replacement_preview(path, content)
-        return change_preview(path, before, content)
+            return await on_disk(lambda: replacement_preview(path, content))
+        return await on_disk(lambda: change_preview(path, before, content))
 
     def check(arguments: JsonObject) -> None:
         size = len(arguments["content"].encode())
@@ -249,9 +249,12 @@ def _edit_tool(files: ChatFiles, seen: _Seen) -> Tool:
                 f"{MAX_TEXT_BYTES:,} bytes. A text in another encoding that read_file reads can be "
                 "written anew, in UTF-8, with write_file and replace=true."
             )
-        after = replaced(path, before, old, new, every=all)
+        text = before
+        shows = await on_disk(
+            lambda: change_preview(path, text, replaced(path, text, old, new, every=all))
+        )
         seen.put(context, path, sha256)
-        return change_preview(path, before, after)
+        return shows
 
     return _asking(function_tool(edit_file, replay="idempotent", share_signature=True), preview)
 
@@ -267,7 +270,7 @@ def _delete_tool(files: ChatFiles, seen: _Seen) -> Tool:
         if not sha256:
             raise ToolError(f"There is no file {shown(path)}.")
         seen.put(context, path, sha256)
-        return deletion_preview(path, before)
+        return await on_disk(lambda: deletion_preview(path, before))
 
     return _asking(function_tool(delete_file, replay="idempotent", share_signature=True), preview)
 
@@ -305,9 +308,13 @@ async def _before(files: ChatFiles, path: str) -> tuple[str, str | None]:
         async with files.open(path) as file:
             if file.size > MAX_TEXT_BYTES:
                 return file.sha256, None
-            data = await file.read(0, MAX_TEXT_BYTES)
+            return await on_disk(lambda: _digest_and_text(file))
     except NotFound:
         return "", None
+
+
+def _digest_and_text(file: OpenFile) -> tuple[str, str | None]:
+    data = file.read_now(0, MAX_TEXT_BYTES)
     return hashlib.sha256(data).hexdigest(), text_of(data)
 
 

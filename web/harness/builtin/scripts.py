@@ -7,15 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
+from web.harness.tools.marks import MARK
 from web.harness.tools.processes import started
 from web.harness.tools.strays import no_strays
+from web.harness.tools.threads import run_in_thread
+from web.harness.tools.watcher import Watcher, watched
 from web.harness.tools.words import shown
 from web.harness.values.errors import ToolError
 
@@ -52,19 +55,25 @@ def interpreter_of(path: str) -> tuple[str, ...]:
 
 
 async def run_script(
-    command: Sequence[str], *, folder: Path, environ: Mapping[str, str], seconds: float
+    command: Sequence[str],
+    *,
+    folder: Path,
+    environ: Mapping[str, str],
+    seconds: float,
+    made_for_it: Sequence[Path] = (),
 ) -> Finished:
     """Runs a command in a folder and waits until it has ended, for at most `seconds`.
 
     No shell reads the command. Of `environ` it gets PATH, HOME and LANG, and one variable by which
     all that it starts is known; it has no input. It leads a process group. At its end, at the time
     limit, and when the caller is cancelled, the group is killed, and what has left it as far as
-    `strays` finds it. Raises ToolError when it cannot be started.
+    `strays` finds it. Should this process end meanwhile, however it does, all this is killed too,
+    and the folders `made_for_it` are removed. Raises ToolError when it cannot be started.
     """
     script = _Script()
     passed_on = {name: environ[name] for name in _PASSED_ON if name in environ}
     timed_out = False
-    async with no_strays() as mark:
+    async with no_strays() as mark, _watched(mark[MARK], made_for_it) as watcher:
         try:
             transport = await started(
                 script,
@@ -76,6 +85,7 @@ async def run_script(
             )
         except (OSError, ValueError) as error:
             raise ToolError(f"The script could not be started: {error}.") from error
+        watcher.tell(str(transport.get_pid()))
         try:
             async with asyncio.timeout(seconds):
                 await script.ended.wait()
@@ -90,6 +100,18 @@ async def run_script(
         script.dropped,
         timed_out,
     )
+
+
+@asynccontextmanager
+async def _watched(mark: str, folders: Sequence[Path]) -> AsyncIterator[Watcher]:
+    with ExitStack() as stack:
+        opening = watched(mark, *map(str, folders))
+        try:
+            yield await run_in_thread(lambda: stack.enter_context(opening), finish=True)
+        except OSError as error:
+            raise ToolError(f"The script could not be started: {error}.") from error
+        finally:
+            await run_in_thread(stack.close, finish=True)
 
 
 async def _end(script: _Script, transport: asyncio.SubprocessTransport) -> None:

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.foreign_changes import NOTHING_CHANGED, Changed, Noted
+from web.harness.builtin.script_copies import copy_folder
 from web.harness.builtin.scripts import Finished, interpreter_of, run_script
 from web.harness.builtin.versions import Origin, call_origin
 from web.harness.skills.library import Skills
 from web.harness.skills.names import parse_file_path
 from web.harness.skills.skill import Skill, SkillOrigin, SkillText
 from web.harness.tools.functions import function_tool
+from web.harness.tools.previews import bounded
 from web.harness.tools.threads import run_in_thread
 from web.harness.tools.tool import PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.tools.words import clean, describe, did_you_mean, shown
@@ -123,9 +125,10 @@ def _run_tool(skills: Skills, use: SkillUse) -> Tool:
     ) -> ToolOutput:
         """Runs a script that belongs to a skill, in the folder of this chat's files."""
         program = await _on_disk(lambda: _program(skills, use, skill, path))
+        now = await _on_disk(lambda: program.shown)
         seen = shown_programs.pop(context.call_id, None)
         if seen is not None or context.approval:
-            _refuse_unless_shown(program.shown, seen)
+            _refuse_unless_shown(now, seen)
         if use.files is None:
             return _said(await _run(program, arguments or [], use), use.seconds)
         files = use.files()
@@ -138,15 +141,20 @@ def _run_tool(skills: Skills, use: SkillUse) -> Tool:
         return _said(finished, use.seconds, changed)
 
     async def preview(given: JsonObject, context: ToolContext) -> JsonObject:
+        def look() -> tuple[_Shown, JsonObject]:
+            program = _program(skills, use, given["skill"], given["path"])
+            now = program.shown
+            return now, bounded(_shown_program(program, now, given.get("arguments") or [], use))
+
         try:
-            program = await _on_disk(lambda: _program(skills, use, given["skill"], given["path"]))
+            now, shows = await _on_disk(look)
         except HarnessError as error:
             # Nobody is asked about what cannot run.
             raise ToolError(describe(error)) from error
-        shown_programs[context.call_id] = program.shown
+        shown_programs[context.call_id] = now
         if len(shown_programs) > MAX_REMEMBERED:
             shown_programs.popitem(last=False)
-        return _shown_program(program, given.get("arguments") or [], use)
+        return shows
 
     tool = function_tool(
         run_skill_script,
@@ -262,12 +270,20 @@ def _program(skills: Skills, use: SkillUse, name: str, path: str) -> _Program:
 async def _run(program: _Program, arguments: Sequence[str], use: SkillUse) -> Finished:
     """Runs a copy of the skill: what was read, and maybe shown, is what runs, and nothing that the
     script does beside its own file changes the skill."""
-    with tempfile.TemporaryDirectory(prefix="skill-", ignore_cleanup_errors=True) as copy:
-        await _on_disk(lambda: _unpack(program, Path(copy), use.folder))
-        command = (*interpreter_of(program.path), str(Path(copy, program.path)), *arguments)
-        return await run_script(
-            command, folder=use.folder, environ=use.environ, seconds=use.seconds
-        )
+    with ExitStack() as stack:
+        try:
+            copy = await _on_disk(lambda: stack.enter_context(copy_folder()))
+            await _on_disk(lambda: _unpack(program, copy, use.folder))
+            command = (*interpreter_of(program.path), str(copy / program.path), *arguments)
+            return await run_script(
+                command,
+                folder=use.folder,
+                environ=use.environ,
+                seconds=use.seconds,
+                made_for_it=(copy,),
+            )
+        finally:
+            await _on_disk(stack.close)
 
 
 async def _kept(files: ChatFiles, noted: Noted, origin: Origin) -> Changed:
@@ -304,7 +320,9 @@ def skill_instructions(text: SkillText) -> str:
     return "\n\n".join(parts)
 
 
-def _shown_program(program: _Program, arguments: Sequence[str], use: SkillUse) -> JsonObject:
+def _shown_program(
+    program: _Program, now: _Shown, arguments: Sequence[str], use: SkillUse
+) -> JsonObject:
     """What exactly would run, and apart from it what it could load of its skill."""
     interpreter = " ".join(interpreter_of(program.path))
     source, note = _text(program.source), ""
@@ -321,7 +339,7 @@ def _shown_program(program: _Program, arguments: Sequence[str], use: SkillUse) -
         f"A script of the skill {program.skill.name}, run in this chat's folder for at most "
         f"{use.seconds:g} seconds. It has the rights of this server: it can read and change files "
         f"and use the network.\n{beside}"
-        f"SHA-256 of the skill: {program.shown.digest}\n\n"
+        f"SHA-256 of the skill: {now.digest}\n\n"
         f"{program.path}:\n\n{note}{source}"
     )
     files = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import BinaryIO
 
 from web.harness.tools.beneath import CHUNK_BYTES
@@ -18,6 +19,7 @@ MAX_LINE_BYTES = 64 * 1024
 """A longer line is taken in pieces."""
 
 _NAMED_LINES = 10
+_LINES_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,10 @@ def _whole_characters(data: bytes) -> bytes:
 
 
 def replaced(path: str, text: str, old: str, new: str, *, every: bool) -> str:
-    """The text with `old` replaced by `new`; raises ToolError where that is not clear."""
+    """The text with `old` replaced by `new`; raises ToolError where that is not clear.
+
+    It takes a time that grows with the text, up to a second: for use in a thread.
+    """
     if not old:
         raise ToolError("The text to replace is empty.")
     if old == new:
@@ -142,17 +147,50 @@ def _near(text: str, old: str) -> str:
     """Where something much like it is, in words; '' where there is nothing."""
     if "\r\n" in text and "\r" not in old and old in text.replace("\r\n", "\n"):
         return " Its lines end with carriage return and line feed (\\r\\n): write them so."
-    wanted = [" ".join(line.split()) for line in old.strip().splitlines()]
-    if not wanted or not wanted[0]:
+    wanted = _plain(old.strip())
+    first, _, _ = wanted.partition("\n")
+    if not first:
         return ""
-    lines = [" ".join(line.split()) for line in text.split("\n")]
-    starts = [number for number, line in enumerate(lines, 1) if line == wanted[0]]
-    alike = [number for number in starts if lines[number - 1 :][: len(wanted)] == wanted]
+    # Texts and no lists of lines, so that each search is one pass however alike the lines are.
+    lines = f"\n{_plain(text)}\n"
+    alike = _whole_lines(lines, wanted)
     if alike:
         return f" But for white space it is at {_in_words(alike)}: give it exactly as it is there."
+    starts = _whole_lines(lines, first)
     if starts:
         return f" Its first line is at {_in_words(starts)}, but goes on in another way."
     return " Read the file to see what it holds."
+
+
+def _plain(text: str) -> str:
+    """The text with one space in each line wherever that has white space, and none at its ends."""
+    lines = (" ".join(line.split()) for line in lines_in(text))
+    pieces: list[str] = []
+    # Some at a time: to free a list of them all would stop everything else meanwhile.
+    while some := list(islice(lines, _LINES_AT_ONCE)):
+        pieces.append("\n".join(some))
+    return "\n".join(pieces)
+
+
+def _whole_lines(lines: str, wanted: str) -> list[int]:
+    """The numbers of the lines at which `wanted` stands, as far as they are named."""
+    numbers: list[int] = []
+    number, before, at = 0, 0, -1
+    while len(numbers) <= _NAMED_LINES and (at := lines.find(f"\n{wanted}\n", at + 1)) >= 0:
+        number += lines.count("\n", before, at + 1)
+        before = at + 1
+        numbers.append(number)
+    return numbers
+
+
+def lines_in(text: str) -> Iterator[str]:
+    """Lines without their breaks, one by one: all of them at once would take much memory. What
+    follows a last break is a line too, if an empty one."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
 
 
 def _in_words(numbers: list[int]) -> str:

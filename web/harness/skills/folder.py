@@ -8,16 +8,22 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from web.harness.skills import disk
 from web.harness.skills.limits import SkillLimits
 from web.harness.skills.names import SKILL_FILE, parse_file_path
+from web.harness.skills.places import COMING, finish
 from web.harness.skills.skill import Skill, SkillOrigin, SkillText, decoded, read_skill
-from web.harness.tools.words import clean, shown
+from web.harness.tools.file_lock import FileLock
+from web.harness.tools.words import shown
 from web.harness.values.errors import HarnessError, NotFound, SkillRefused
+
+LOCK_NAME = ".lock"
+BUSY_SECONDS = 10.0
+"""So long another program is waited for that changes skills."""
 
 SETTLED_NS = 2_000_000_000
 """Nanoseconds after which a change counts as old. Times on disk are coarse: two changes in one tick
@@ -38,8 +44,9 @@ class SkillFolder:
 
     Nothing watches the disk: each call looks at the marks of what it knows (some 30 microseconds a
     skill) and reads what has changed. A root that is not there holds no skills. All methods block
-    and may be called from several threads; while one of them writes, the others wait. `lock` is
-    held by whoever moves a skill, so that nobody sees the moment in between.
+    and may be called from several threads; while one of them writes, the others wait. `changing` is
+    for whoever moves a skill, so that nobody here sees the moment in between, and no other program
+    changes anything meanwhile.
     """
 
     def __init__(
@@ -50,17 +57,21 @@ class SkillFolder:
         writable: bool = False,
         limits: SkillLimits | None = None,
         now_ns: Callable[[], int] = time.time_ns,
+        busy_seconds: float = BUSY_SECONDS,
     ) -> None:
         self.root = root
         self.origin: SkillOrigin = origin
         self.writable = writable
         self.limits = limits or SkillLimits()
         self.lock = threading.RLock()
+        self._file_lock = FileLock(LOCK_NAME, busy_seconds, _busy)
+        self._changed_by: int | None = None
         self._now_ns = now_ns
         self._seen: dict[str, _Seen] = {}
 
     def skills(self) -> tuple[Skill, ...]:
         """All skills by name, the broken ones with their fault among them."""
+        self.mend()
         with self.lock:
             names = self._names()
             most = self.limits.max_skills
@@ -78,12 +89,54 @@ class SkillFolder:
 
     def find(self, name: str) -> Skill | None:
         """The skill of this name, broken or not."""
+        self.mend()
         with self.lock:
-            # None but the names on disk are ever looked at: this one is a key, not a path.
-            if name not in self._names()[: self.limits.max_skills]:
+            on_disk = self._on_disk(name)
+            if on_disk is None:
                 return None
-            seen = self._seen[name] = self._look(name)
+            seen = self._seen[on_disk] = self._look(on_disk)
             return seen.skill
+
+    def name_on_disk(self, name: str) -> str:
+        """How the folder of a skill is called. Raises NotFound."""
+        on_disk = self._on_disk(name)
+        if on_disk is None:
+            raise NotFound(f"There is no skill {shown(name)}.")
+        return on_disk
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """While something in the folder is changed, by one thread of one program.
+
+        What a program that died had begun is ended first. Not to be nested. Raises SkillRefused
+        (`skills_busy`) where another program keeps the folder too long, NotFound where there is no
+        folder, and OSError.
+        """
+        try:
+            root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise NotFound("There are no skills here.") from None
+        try:
+            # The file first: whoever only looks does not wait for another program.
+            with self._file_lock.held(root), self.lock:
+                self._changed_by = threading.get_ident()
+                try:
+                    finish(self.root, self.limits.kept_deleted)
+                    yield
+                finally:
+                    self._changed_by = None
+        finally:
+            os.close(root)
+
+    def mend(self) -> None:
+        """Ends what a program that died had begun, where that can be done."""
+        if (
+            self.writable
+            and self._changed_by != threading.get_ident()
+            and os.path.lexists(self.root / COMING)
+        ):
+            with suppress(HarnessError, OSError), self.changing():
+                pass
 
     def read(self, name: str) -> SkillText:
         """A skill with its text and the files beside it.
@@ -92,9 +145,9 @@ class SkillFolder:
         SkillRefused or LimitExceeded for a `SKILL.md` that cannot be read as text, and OSError.
         """
         with self.lock:
-            skill = self._known(name)
-            with self.opened(name) as folder:
-                found = disk.contents(folder, self.root / name, self.limits.max_files)
+            skill, on_disk = self._known(name), self.name_on_disk(name)
+            with self.opened(on_disk) as folder:
+                found = disk.contents(folder, self.root / on_disk, self.limits.max_files)
                 content = disk.read_file(folder, (SKILL_FILE,), self.limits.max_skill_md_bytes)
         source = decoded(content)
         body = "" if skill.fault else read_skill(source)[1]
@@ -109,10 +162,8 @@ class SkillFolder:
         """
         names = parse_file_path(path)
         most = self.limits.max_file_bytes if limit is None else limit
-        with self.lock:
-            self._known(name)
-            with self.opened(name) as folder:
-                return disk.read_file(folder, names, most)
+        with self.lock, self.opened(self.name_on_disk(name)) as folder:
+            return disk.read_file(folder, names, most)
 
     def read_all(self, name: str) -> list[tuple[str, bytes]]:
         """Path and content of every file of a skill that is whole. Raises as `read_file`."""
@@ -156,6 +207,11 @@ class SkillFolder:
                 )
         except OSError:
             return []
+
+    def _on_disk(self, name: str) -> str | None:
+        # None but the names on disk are ever looked at: this one is a key, not a path.
+        names = self._names()[: self.limits.max_skills]
+        return next((each for each in names if sayable_name(each) == name), None)
 
     def _known(self, name: str) -> Skill:
         skill = self.find(name)
@@ -217,9 +273,22 @@ class SkillFolder:
 
     def _broken(self, name: str, fault: str, *, editable: bool = False) -> Skill:
         return Skill(
-            clean(name),
+            sayable_name(name),
             fault=fault,
             origin=self.origin,
             writable=self.writable,
             editable=editable,
         )
+
+
+def sayable_name(name: str) -> str:
+    """The name of a folder as text, which it is not on every disk: other bytes are spelled out."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _busy(why: str) -> SkillRefused:
+    return SkillRefused(
+        f"The skills are busy: {why}.",
+        hint="Nothing was changed. Try again in a moment.",
+        code="skills_busy",
+    )

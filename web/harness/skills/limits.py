@@ -9,13 +9,11 @@ MAX_DESCRIPTION_CHARS = 1024
 MAX_COMPATIBILITY_CHARS = 500
 """These three are the open Agent Skills format's own."""
 
-MAX_FRONT_MATTER_CHARS = 8 * 1024
 MAX_LICENSE_CHARS = 500
 MAX_METADATA = 50
 """Entries. A key or value has at most `MAX_METADATA_CHARS`."""
 MAX_METADATA_CHARS = 1000
 MAX_ALLOWED_TOOLS = 100
-MAX_YAML_DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Skills put into a folder, edited, taken away and brought back.
 
-Each step is one rename: a skill is there whole or not at all, also after a crash. What is under way
-or deleted lies beside the skills, under names that begin with a dot.
+A skill is there whole or not at all, also after a crash. What is under way or deleted lies beside
+the skills, under names that begin with a dot. Several servers may write to one folder.
 """
 
 from __future__ import annotations
@@ -9,28 +9,21 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import shutil
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from web.harness.skills import disk
-from web.harness.skills.folder import SkillFolder
+from web.harness.skills.folder import SkillFolder, sayable_name
 from web.harness.skills.limits import SkillLimits
 from web.harness.skills.names import SKILL_FILE
+from web.harness.skills.places import DELETED, STAGING_PREFIX, bring, set_aside, spare, sweep
 from web.harness.skills.skill import decoded, read_skill
 from web.harness.skills.uploads import Upload, UploadedFile, read_upload
 from web.harness.tools.beneath import FILE_MODE, FOLDER_MODE
 from web.harness.tools.words import shown
 from web.harness.values.errors import LimitExceeded, NotFound, SkillRefused
-
-DELETED = ".deleted"
-STAGING_PREFIX = ".new-"
-ABANDONED_SECONDS = 3600
-"""So old, what was under way belongs to a process that died."""
 
 
 class Installed(NamedTuple):
@@ -58,7 +51,7 @@ def install(
         if len(content) > folder.limits.max_skill_md_bytes:
             raise _too_large(SKILL_FILE, folder.limits.max_skill_md_bytes)
         name = read_skill(decoded(content))[0].name
-        with folder.lock:
+        with folder.changing():
             there = os.path.lexists(folder.root / name)
             if there and not replace:
                 raise SkillRefused(
@@ -72,8 +65,9 @@ def install(
                     hint="Delete one first.",
                 )
             if there:
-                _set_aside(folder, name)
-            staging.rename(folder.root / name)
+                bring(folder.root, staging, name, folder.limits.kept_deleted)
+            else:
+                staging.rename(folder.root / name)
             _flush(folder.root)
     return Installed(name, upload.left_out, there, upload.found_in)
 
@@ -90,35 +84,32 @@ def edit(folder: SkillFolder, name: str, text: str, *, seen: str = "") -> None:
     if len(content) > folder.limits.max_skill_md_bytes:
         raise _too_large(SKILL_FILE, folder.limits.max_skill_md_bytes)
     read_skill(decoded(content), name)
-    with folder.lock:
-        _refuse_unknown(folder, name)
-        with folder.opened(name) as inner:
-            if seen and seen != _digest_now(inner, folder.limits):
-                raise SkillRefused(
-                    f"The skill {shown(name)} was changed meanwhile.",
-                    hint="Your text is not saved. Look at the skill as it is now.",
-                    code="skill_changed",
-                )
-            temporary = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            try:
-                with open(os.open(temporary, flags, 0o600, dir_fd=inner), "wb") as file:
-                    file.write(content)
-                    _finish(file)
-                os.replace(temporary, SKILL_FILE, src_dir_fd=inner, dst_dir_fd=inner)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary, dir_fd=inner)
-                raise
-            os.fsync(inner)
+    with folder.changing(), folder.opened(folder.name_on_disk(name)) as inner:
+        if seen and seen != _digest_now(inner, folder.limits):
+            raise SkillRefused(
+                f"The skill {shown(name)} was changed meanwhile.",
+                hint="Your text is not saved. Look at the skill as it is now.",
+                code="skill_changed",
+            )
+        temporary = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with open(os.open(temporary, flags, 0o600, dir_fd=inner), "wb") as file:
+                file.write(content)
+                _finish(file)
+            os.replace(temporary, SKILL_FILE, src_dir_fd=inner, dst_dir_fd=inner)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=inner)
+            raise
+        os.fsync(inner)
 
 
 def delete(folder: SkillFolder, name: str) -> None:
     """Takes a skill away, whole or broken; `restore` brings it back. Raises NotFound, OSError."""
     _refuse_read_only(folder)
-    with folder.lock:
-        _refuse_unknown(folder, name)
-        _set_aside(folder, name)
+    with folder.changing():
+        set_aside(folder.root, folder.name_on_disk(name), folder.limits.kept_deleted)
         _flush(folder.root)
 
 
@@ -128,28 +119,32 @@ def restore(folder: SkillFolder, name: str) -> None:
     A skill that stands there now changes places with it. Raises NotFound, LimitExceeded, OSError.
     """
     _refuse_read_only(folder)
-    with folder.lock:
-        if name not in deleted(folder):
+    with folder.changing():
+        on_disk = _deleted(folder).get(name)
+        if on_disk is None:
             raise NotFound(f"There is no deleted skill {shown(name)}.")
-        with _spare(folder) as spare:
-            (folder.root / DELETED / name).rename(spare / name)
-            if os.path.lexists(folder.root / name):
-                _set_aside(folder, name)
-            elif len(folder.skills()) >= folder.limits.max_skills:
-                (spare / name).rename(folder.root / DELETED / name)
-                raise LimitExceeded(
-                    f"There are {folder.limits.max_skills:,} skills, which is the limit."
-                )
-            (spare / name).rename(folder.root / name)
+        there = os.path.lexists(folder.root / on_disk)
+        if not there and len(folder.skills()) >= folder.limits.max_skills:
+            raise LimitExceeded(
+                f"There are {folder.limits.max_skills:,} skills, which is the limit."
+            )
+        source = folder.root / DELETED / on_disk
+        bring(folder.root, source, on_disk, folder.limits.kept_deleted)
         _flush(folder.root)
 
 
 def deleted(folder: SkillFolder) -> tuple[str, ...]:
     """The names that `restore` takes."""
+    folder.mend()
+    return tuple(sorted(_deleted(folder)))
+
+
+def _deleted(folder: SkillFolder) -> dict[str, str]:
+    """How they are called on disk, by their names as they are said."""
     try:
-        return tuple(sorted(os.listdir(folder.root / DELETED)))
+        return {sayable_name(each): each for each in os.listdir(folder.root / DELETED)}
     except OSError:
-        return ()
+        return {}
 
 
 def _unpack(upload: Upload, staging: Path, limits: SkillLimits) -> None:
@@ -182,48 +177,10 @@ def _finish(file: BinaryIO) -> None:
 def _staged(folder: SkillFolder) -> Iterator[Path]:
     """A folder beside the skills for one that is being made; gone at the end unless renamed."""
     folder.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    _sweep(folder.root)
-    with _spare(folder) as staging:
+    sweep(folder.root)
+    with spare(folder.root) as staging:
         staging.chmod(FOLDER_MODE)
         yield staging
-
-
-@contextmanager
-def _spare(folder: SkillFolder) -> Iterator[Path]:
-    spare = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=folder.root))
-    try:
-        yield spare
-    finally:
-        shutil.rmtree(spare, ignore_errors=True)
-
-
-def _sweep(root: Path) -> None:
-    """Removes what a process that died had under way."""
-    for path in root.glob(f"{STAGING_PREFIX}*"):
-        with suppress(OSError):
-            if time.time() - path.lstat().st_mtime > ABANDONED_SECONDS:
-                _remove(path)
-
-
-def _set_aside(folder: SkillFolder, name: str) -> None:
-    """Moves what stands under this name to the deleted ones, of which the newest are kept."""
-    place = folder.root / DELETED
-    place.mkdir(mode=FOLDER_MODE, exist_ok=True)
-    if os.path.lexists(place / name):
-        _remove(place / name)
-    (folder.root / name).rename(place / name)
-    # A rename keeps the folder's own time; the order of deletion is wanted.
-    os.utime(place / name, follow_symlinks=False)
-    kept = sorted(place.iterdir(), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
-    for old in kept[folder.limits.kept_deleted :]:
-        _remove(old)
-
-
-def _remove(path: Path) -> None:
-    if path.is_symlink() or not path.is_dir():
-        path.unlink()
-    else:
-        shutil.rmtree(path)
 
 
 def _digest_now(folder: int, limits: SkillLimits) -> str:
@@ -240,12 +197,6 @@ def _refuse_read_only(folder: SkillFolder) -> None:
             hint="Upload a skill of the same name: it takes the place of this one for you.",
             code="skill_read_only",
         )
-
-
-def _refuse_unknown(folder: SkillFolder, name: str) -> None:
-    """Only names that were found on disk are ever made part of a path."""
-    if folder.find(name) is None:
-        raise NotFound(f"There is no skill {shown(name)}.")
 
 
 def _too_large(what: str, limit: int) -> LimitExceeded:

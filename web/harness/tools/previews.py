@@ -43,11 +43,9 @@ class Row(NamedTuple):
 
 
 MAX_BLANK_LINES = 10
-_BLANK_LINES = re.compile(
-    rf"^(?:[{BLANKS}]*+[\r\N{{SYMBOL FOR CARRIAGE RETURN}}]?\n){{{MAX_BLANK_LINES + 1},}}+",
-    re.MULTILINE,
-)
-"""More of them than are shown: they would push what follows out of sight."""
+_BLANK_LINES = re.compile(rf"(?:[{BLANKS}]*+[\r\N{{SYMBOL FOR CARRIAGE RETURN}}]?\n)++")
+_LOOK_CHARS = 64 * 1024
+"""So far it is looked for more of them at once: nothing else runs meanwhile, in no thread."""
 _OF_KIND = {"add": " are added", "cut": " are removed", "same": " stay"}
 
 
@@ -108,17 +106,38 @@ def preview_blocks(preview: JsonObject) -> Iterator[Block]:
 
 
 def rows_of(block: Block) -> Iterator[Row]:
-    """Its lines; of more than `MAX_BLANK_LINES` blank ones, a gap that says how many they are."""
+    """Its lines; of more than `MAX_BLANK_LINES` blank ones, a gap that says how many they are.
+
+    Each row costs no more than what it stands for, and the rows that nobody takes cost nothing.
+    """
     kind, text = block
     start = 0
-    for blank in _BLANK_LINES.finditer(text):
-        if start < blank.start():
-            yield from (Row(kind, line) for line in lines_of(text[start : blank.start()]))
-        lines = blank[0].count("\n")
-        yield Row("gap", f"{lines:,} blank lines{_OF_KIND.get(kind, '')}", lines)
-        start = blank.end()
-    if start < len(text) or not text:
-        yield from (Row(kind, line) for line in lines_of(text[start:]))
+    while start < len(text):
+        end = _blank_end(text, start)
+        lines = text.count("\n", start, end)
+        if lines > MAX_BLANK_LINES:
+            yield Row("gap", f"{lines:,} blank lines{_OF_KIND.get(kind, '')}", lines)
+        elif lines:
+            yield from (Row(kind, line) for line in lines_of(text[start:end]))
+        else:
+            end = text.find("\n", start) + 1 or len(text)
+            yield Row(kind, text[start:end].removesuffix("\n"))
+        start = end
+    if not text:
+        yield Row(kind, "")
+
+
+def _blank_end(text: str, start: int) -> int:
+    """Where the blank lines end that begin there; `start` itself where there are none."""
+    while start < len(text):
+        line_end = text.find("\n", start + _LOOK_CHARS) + 1
+        found = _BLANK_LINES.match(text, start, line_end or len(text))
+        if found is None:
+            break
+        start = found.end()
+        if start != line_end:
+            break
+    return start
 
 
 def count_lines(text: str) -> int:

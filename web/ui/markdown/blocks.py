@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from itertools import zip_longest
 
 from markdown_it.token import Token
@@ -17,12 +16,13 @@ from web.chats.markdown.limits import DEFAULT
 from web.chats.markdown.parser import cells, grammar
 from web.chats.markdown.white import BLANK, trimmed_end
 
-from .code import code_block, frame
+from .code import code_block, frame, plain_code
 from .formulas import formula
 from .inline import inline_html, pieces_html
 
 SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="Table">'
 _SLOT = ' data-slot=""'
+_FENCE = re.compile("```|~~~")
 _PLAIN_ITEM = re.compile(
     r"[ ]{0,3}(?:[-+*]|\d{1,9}[.)])[ ]{1,4}((?:[A-Za-z]|\*\*[A-Za-z])[^\n]*)\n*"
 )
@@ -56,6 +56,8 @@ async def prepare_block(block: Block, limits: Limits = DEFAULT) -> None:
     """
     if block.kind == "fence" and _is_highlighted(block, limits):
         await asyncio.to_thread(code_block, block.source, block.info, True)
+    elif block.kind in ("markdown", "item") and _FENCE.search(block.source):
+        await asyncio.to_thread(render_block, block, limits)
 
 
 def render_block(block: Block, limits: Limits = DEFAULT) -> Rendered:
@@ -70,7 +72,7 @@ def render_block(block: Block, limits: Limits = DEFAULT) -> Rendered:
             highlight = _is_highlighted(block, limits)
             return Rendered("div", "md", code_block(source, block.info, highlight))
         case "lines" | "text":
-            return Rendered("span", "", escape(source, quote=False))
+            return Rendered("span", "", plain_code(source))
         case "markdown":
             tokens = _tokens(source, limits)
             return Rendered("div", "md", blocks_html(tokens, references, limits, block.open))
@@ -135,7 +137,7 @@ def blocks_html(
 
 def literal_html(text: str) -> str:
     """A block beyond the limits, as it stands."""
-    return f'<p class="literal">{escape(text, quote=False)}</p>'
+    return f'<p class="literal">{plain_code(text)}</p>'
 
 
 @lru_cache(maxsize=256)

@@ -15,11 +15,15 @@ odd code, where 0.05 s is usual."""
 
 _LANGUAGE = re.compile(r"[a-z0-9][a-z0-9+#_.-]{0,23}\Z")
 
+_TURNING = re.compile(
+    "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+
 
 def code_block(code: str, info: str, highlight: bool) -> str:
     """A whole code block. `info`: the info string, whose first word names the language."""
     text = code if code.endswith("\n") or not code else code + "\n"
-    inner = highlighted(text, _language(info)) if highlight else escape(text, quote=False)
+    inner = highlighted(text, _language(info)) if highlight else plain_code(text)
     before, after = frame(info)
     return before + inner + after
 
@@ -45,7 +49,7 @@ def highlighted(code: str, language: str) -> str:
     """
     lexer = _lexer(language) if language else None
     if lexer is None:
-        return escape(code, quote=False)
+        return plain_code(code)
     from pygments.token import STANDARD_TYPES
 
     parts: list[str] = []
@@ -59,7 +63,28 @@ def highlighted(code: str, language: str) -> str:
         name = STANDARD_TYPES[kind]
         html = escape(text, quote=False)
         parts.append(f'<span class="{name}">{html}</span>' if name and text.strip() else html)
-    return clean_code("".join(parts)) + escape(code[done:], quote=False)
+    return _told_apart(clean_code("".join(parts))) + plain_code(code[done:])
+
+
+def plain_code(code: str) -> str:
+    """The code as HTML, as `highlighted` of a language that is not known."""
+    return _told_apart(escape(code, quote=False))
+
+
+def _told_apart(html: str) -> str:
+    """Characters that would turn around or hide what is beside them are named, and do it no more:
+    each is alone in an element. There it is copied as it is."""
+    return _TURNING.sub(
+        lambda found: (
+            f'<span class="spelled" data-code="⟨U+{ord(found[0]):04X}⟩">{found[0]}</span>'
+        ),
+        html,
+    )
+
+
+def is_highlighted(language: str) -> bool:
+    """Whether anything is looked for in code of this language."""
+    return language in _LEXERS
 
 
 def _language(info: str) -> str:
@@ -134,7 +159,6 @@ _LEXERS = frozenset(
         "ruby",
         "rust",
         "rs",
-        "scala",
         "sql",
         "sqlite3",
         "swift",
@@ -153,7 +177,18 @@ _LEXERS = frozenset(
     ]
 )
 """Languages that are highlighted. Not all that Pygments knows: some take very long on odd input,
-and some (http) choose another by what the text says."""
+some (scala, at backslashes) never end, and some (http) choose another by what the text says."""
+
+
+_AS = {
+    # Their own lexers look for prompts line by line, and take very long for a long one.
+    "console": "bash",
+    "pycon": "python",
+    "sqlite3": "sql",
+    # Pygments does not know these names.
+    "patch": "diff",
+    "plsql": "sql",
+}
 
 
 @lru_cache(maxsize=64)
@@ -163,8 +198,11 @@ def _lexer(language: str):  # type: ignore[no-untyped-def]
     from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound
 
+    from .lexers import bounded
+
     try:
-        # Code blocks inside of markdown would load any lexer there is.
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False, handlecodeblocks=False)
+        lexer = type(get_lexer_by_name(_AS.get(language, language)))
     except ClassNotFound:
         return None
+    # Code blocks inside of markdown would load any lexer there is.
+    return bounded(lexer)(stripnl=False, ensurenl=False, handlecodeblocks=False)
