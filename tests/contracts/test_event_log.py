@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.support.stores import MemoryPlace, SqlPlace
 from web.harness.sessions.deltas import join_deltas
-from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener
+from web.harness.sessions.event_log import EventLog, Listener
 from web.harness.values.events import (
+    ApprovalRequired,
+    AttemptReset,
+    ContextCondensed,
+    ErrorReport,
     Event,
     EventBody,
+    InputAnswered,
+    InputRequired,
+    NestedEvent,
+    Note,
+    PlanStep,
+    RecoveryRequired,
+    ResultPart,
     RunResult,
     TextDelta,
     ThinkingDelta,
@@ -20,26 +32,24 @@ from web.harness.values.events import (
     ToolCallStart,
     ToolProgress,
     ToolResult,
+    UsageReport,
+    Waiting,
 )
+from web.harness.values.usage import Usage
 
 pytestmark = pytest.mark.anyio
 
-MakeLog = Callable[[Listener | None], EventLog]
-
-
-def in_memory(listener: Listener | None = None) -> EventLog:
-    return InMemoryEventLog(lambda: 12.5, listener)
-
-
-@pytest.fixture(params=[in_memory], ids=["memory"])
-def make_log(request: pytest.FixtureRequest) -> MakeLog:
-    made: MakeLog = request.param
-    return made
+MakeLog = Callable[[Listener | None], Awaitable[EventLog]]
 
 
 @pytest.fixture
-def log(make_log: MakeLog) -> EventLog:
-    return make_log(None)
+async def make_log(place: MemoryPlace | SqlPlace) -> MakeLog:
+    return place.events
+
+
+@pytest.fixture
+async def log(make_log: MakeLog) -> EventLog:
+    return await make_log(None)
 
 
 def texts(*pieces: str) -> list[EventBody]:
@@ -47,6 +57,32 @@ def texts(*pieces: str) -> list[EventBody]:
 
 
 END = RunResult("completed", "ab")
+
+EVERY_BODY: list[EventBody] = [
+    TextDelta("a \x00 \ud800 日", "m"),
+    ThinkingDelta("hm", "m"),
+    ToolCallDelta("c", "t", '{"a', "m"),
+    ApprovalRequired("k", "c", "t", {"a": [1, None]}, "m", {"kind": "text"}, ("read-only",), True),
+    ToolCallStart("c", "t", {"a": 1.5}, "m", "allow", True, ("read-only",)),
+    ToolProgress("c", 1, 2.5, "half"),
+    InputRequired("k", "c", {"mode": "form"}),
+    InputAnswered("k", "c", "withdrawn"),
+    RecoveryRequired("k", "c", "t", {}),
+    ToolResult(
+        *("c", "t", "done", True, 0.5, "deny", True),
+        parts=(ResultPart("image", size=3, sha256="ab"), ResultPart("text", "x")),
+        files=("a.txt",),
+        plan=(PlanStep("one", "completed"), PlanStep("two")),
+    ),
+    AttemptReset("m", 2, "lost"),
+    ContextCondensed(10, 5, "sum", 1, 2, 3, 4),
+    Note("note", "detail"),
+    Waiting("busy", 1.5, "summary"),
+    UsageReport("m", Usage(1, 2, 3), "demo:demo", 0.25),
+    ErrorReport("code", "message", "hint"),
+    NestedEvent("c", NestedEvent("d", UsageReport("m", Usage(), "x"))),
+    RunResult("failed", "", Usage(5), None, 3, "limit"),
+]
 
 
 async def test_events_are_numbered_from_one_without_gaps(log: EventLog) -> None:
@@ -71,6 +107,7 @@ async def test_a_reader_gets_what_is_after_its_cursor(log: EventLog) -> None:
 async def test_of_the_progress_of_an_ended_run_the_last_is_kept(log: EventLog) -> None:
     log.append("r", [ToolProgress("c", done) for done in (1, 2, 3)])
     log.append("r", [ToolProgress("other", 1), ToolResult("c", "count", "done"), END])
+    await log.flush("r")
     assert len((await log.read("r")).events) == 6
     await log.close("r")
     page = await log.read("r")
@@ -108,7 +145,7 @@ async def test_waiting_after_the_end_of_a_run_does_not_hang(log: EventLog) -> No
 
 async def test_a_listener_sees_every_event_once_in_order(make_log: MakeLog) -> None:
     seen: list[tuple[str, int]] = []
-    log = make_log(lambda run, events: seen.extend((run, event.number) for event in events))
+    log = await make_log(lambda run, events: seen.extend((run, event.number) for event in events))
     log.append("r", texts("a", "b"))
     log.append("r", [])
     log.append("r", [END])
@@ -156,6 +193,29 @@ async def test_a_folded_run_keeps_what_a_record_needs_and_tells_of_the_gap(log: 
     assert [event.number for event in late.events] == [5, 6, 7, 8, 9, 10]
 
 
+async def test_the_deltas_of_a_sub_agent_are_joined_and_told_once_as_any_other(
+    log: EventLog,
+) -> None:
+    def inside(*bodies: EventBody) -> list[EventBody]:
+        return [NestedEvent("c", NestedEvent("d", body)) for body in bodies]
+
+    log.append("r", inside(*texts("a", "b"), *(ToolCallDelta("e", "t", x, "m") for x in "{}")))
+    log.append("r", [NestedEvent("other", TextDelta("c", "m"))])
+    log.append("r", inside(ToolCallStart("e", "t", {}, "m")))
+    log.append("r", [END])
+    await log.flush("r")
+    await log.close("r")
+    joined = (await log.read("r")).events
+    assert [event.number for event in joined] == [2, 4, 5, 6, 7]
+    assert [event.body for event in joined[:2]] == inside(
+        TextDelta("ab", "m"), ToolCallDelta("e", "t", "{}", "m")
+    )
+    (rest,) = [event for event in (await log.read("r", 1)).events if event.number == 2]
+    assert rest.body == inside(TextDelta("b", "m"))[0]
+    await log.fold("r")
+    assert [event.number for event in (await log.read("r")).events] == [2, 5, 6, 7]
+
+
 async def test_a_folded_run_of_text_alone_lacks_nothing(log: EventLog) -> None:
     log.append("r", [*texts("a", "b"), END])
     await log.fold("r")
@@ -180,14 +240,13 @@ async def test_a_run_that_goes_on_is_not_joined(log: EventLog) -> None:
 
 async def test_what_is_read_while_a_run_is_joined_is_whole(log: EventLog) -> None:
     log.append("r", [*texts(*("abcdefghij" * 500)), END])
+    await log.flush("r")
     joining = asyncio.ensure_future(log.close("r"))
-    await asyncio.sleep(0)
     seen, cursor = "", 0
     while cursor < 5_001:
         for event in (await log.read("r", cursor, limit=700)).events:
             cursor = event.number
             seen += event.body.text if isinstance(event.body, TextDelta) else ""
-        await asyncio.sleep(0)
     assert seen == "abcdefghij" * 500
     await joining
     assert len((await log.read("r")).events) == 2
@@ -198,6 +257,34 @@ async def test_a_forgotten_run_is_as_if_it_had_never_been(log: EventLog) -> None
     await log.forget("r")
     await log.forget("r")
     assert (await log.read("r")).events == ()
+
+
+async def test_every_kind_of_event_comes_back_equal(log: EventLog) -> None:
+    await log.flush("r")
+    log.append("r", EVERY_BODY)
+    await log.flush("r")
+    page = await log.read("r")
+    assert [event.body for event in page.events] == EVERY_BODY
+    assert {event.at for event in page.events} == {12.5}
+
+
+async def test_a_log_that_was_closed_has_written_what_was_appended(
+    place: MemoryPlace | SqlPlace, log: EventLog
+) -> None:
+    log.append("r", [*texts("a", "b"), END])
+    await log.aclose()
+    if isinstance(place, SqlPlace):
+        log = await place.events()
+    assert [event.number for event in (await log.read("r")).events] == [1, 2, 3]
+
+
+async def test_waiting_ends_when_the_run_is_forgotten(log: EventLog) -> None:
+    log.append("r", texts("a"))
+    await log.flush("r")
+    waiting = asyncio.ensure_future(log.wait("r", 1))
+    await asyncio.sleep(0)
+    await log.forget("r")
+    await asyncio.wait_for(waiting, 5)
 
 
 bodies = st.lists(

@@ -14,11 +14,13 @@ from web.harness.values.events import (
     ApprovalRequired,
     Event,
     EventBody,
+    NestedEvent,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
     ToolCallStart,
     ToolProgress,
+    innermost,
 )
 
 
@@ -42,16 +44,10 @@ def join_deltas(events: Sequence[Event]) -> list[Event]:
 
 def told_twice(events: Iterable[Event]) -> list[Event]:
     """The arguments of calls as a model wrote them, where another event has them as a whole."""
-    told = list(events)
-    whole = {
-        event.body.call_id
-        for event in told
-        if isinstance(event.body, ToolCallStart | ApprovalRequired)
-    }
+    told = [(event, innermost(event.body)) for event in events]
+    whole = {body.call_id for _, body in told if isinstance(body, ToolCallStart | ApprovalRequired)}
     return [
-        event
-        for event in told
-        if isinstance(event.body, ToolCallDelta) and event.body.call_id in whole
+        event for event, body in told if isinstance(body, ToolCallDelta) and body.call_id in whole
     ]
 
 
@@ -87,15 +83,23 @@ def _close(joined: list[Event], pieces: list[str]) -> None:
 
 
 def _with_text(event: Event, text: str) -> Event:
-    match event.body:
+    return event._replace(body=_body_with_text(event.body, text))
+
+
+def _body_with_text(body: EventBody, text: str) -> EventBody:
+    match body:
         case ToolCallDelta():
-            return event._replace(body=replace(event.body, arguments=text))
+            return replace(body, arguments=text)
         case TextDelta() | ThinkingDelta():
-            return event._replace(body=replace(event.body, text=text))
-    return event
+            return replace(body, text=text)
+        case NestedEvent():
+            return replace(body, body=_body_with_text(body.body, text))
+    return body
 
 
 def _continues(earlier: EventBody, later: EventBody) -> bool:
+    if isinstance(earlier, NestedEvent) and isinstance(later, NestedEvent):
+        return earlier.call_id == later.call_id and _continues(earlier.body, later.body)
     if isinstance(earlier, TextDelta | ThinkingDelta) and type(earlier) is type(later):
         return earlier.message_id == getattr(later, "message_id", None)
     if isinstance(earlier, ToolCallDelta | ToolProgress) and type(earlier) is type(later):
@@ -109,4 +113,6 @@ def _delta_text(body: EventBody) -> str:
             return body.text
         case ToolCallDelta():
             return body.arguments
+        case NestedEvent():
+            return _delta_text(body.body)
     return ""

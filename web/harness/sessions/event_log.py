@@ -11,6 +11,9 @@ from typing import NamedTuple, Protocol
 from web.harness.sessions.deltas import find_seams, join_deltas, rest_of, told_twice
 from web.harness.values.events import Event, EventBody, RunResult
 
+JOINED_AT_ONCE = 100
+"""Events of one run; more are joined in a thread."""
+
 
 class EventPage(NamedTuple):
     """Events after a cursor. `gap` is True where events after it are no longer kept."""
@@ -61,6 +64,10 @@ class EventLog(Protocol):
 
     async def forget(self, run_id: str) -> None:
         """Drops a run altogether."""
+        ...
+
+    async def aclose(self) -> None:
+        """Writes what was appended, as far as that can be done, and takes no more."""
         ...
 
 
@@ -131,8 +138,11 @@ class InMemoryEventLog:
         run = self._runs.get(run_id)
         if run is None or not run.ended or run.joined:
             return
-        # In a thread: a long answer has tens of thousands of deltas, and others would wait.
-        joined, seams = await asyncio.to_thread(_join, run.events)
+        if len(run.events) <= JOINED_AT_ONCE:
+            joined, seams = _join(run.events)
+        else:
+            # In a thread: a long answer has tens of thousands of deltas, and others would wait.
+            joined, seams = await asyncio.to_thread(_join, run.events)
         if not run.joined:
             run.events, run.seams, run.joined = joined, seams, True
 
@@ -157,6 +167,9 @@ class InMemoryEventLog:
         for waiter in run.waiters:
             if not waiter.done():
                 waiter.set_result(None)
+
+    async def aclose(self) -> None:
+        """Memory has nothing to write."""
 
 
 def _join(events: list[Event]) -> tuple[list[Event], dict[int, array[int]]]:

@@ -1,0 +1,147 @@
+"""What every keeper of records and blobs of sessions promises: one body over all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from tests.support.stores import MemoryPlace, SqlPlace
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.records import Blobs, KeptBlob, Place, Record, Records
+from web.harness.values.errors import HarnessError
+from web.harness.values.json_form import NotSerialisable
+
+pytestmark = pytest.mark.anyio
+
+ANN = HarnessIdentity("here", "ann")
+BOB = HarnessIdentity("there", "ann")
+
+
+@pytest.fixture
+async def records(place: MemoryPlace | SqlPlace) -> Records:
+    return await place.records()
+
+
+@pytest.fixture
+async def blobs(place: MemoryPlace | SqlPlace) -> Blobs:
+    return await place.blobs(10)
+
+
+def blob(data: bytes) -> KeptBlob:
+    return KeptBlob(hashlib.sha256(data).hexdigest(), "image/png", data)
+
+
+async def test_a_record_comes_back_as_it_was_written(records: Records) -> None:
+    body = {"title": "Ünïcode \x00 \ud800", "settings": {"tools": [1, None, 2.5]}}
+    written = Record("a", 1.25, body, deleted_at=3.5)
+    await records.put(ANN, written)
+    assert await records.get(ANN, "a") == written
+    await records.put(ANN, replace(written, body={}, deleted_at=None))
+    assert await records.get(ANN, "a") == Record("a", 1.25)
+    assert len(await records.list(ANN)) == 1
+
+
+async def test_nobody_changes_a_record_by_changing_what_was_written_or_read(
+    records: Records,
+) -> None:
+    body = {"list": [1]}
+    await records.put(ANN, Record("a", 1.0, body))
+    body["list"].append(2)
+    read = await records.get(ANN, "a")
+    assert read is not None
+    read.body["list"].append(3)
+    assert await records.get(ANN, "a") == Record("a", 1.0, {"list": [1]})
+
+
+async def test_records_are_listed_highest_place_first_and_in_pages(records: Records) -> None:
+    places = {"a": 1.0, "b": 3.0, "c": 2.0, "B": 2.0, "ä": 2.0, "d": -1.5}
+    for session_id, place in places.items():
+        await records.put(ANN, Record(session_id, place))
+    expected = ["b", "ä", "c", "B", "a", "d"]
+    assert [each.session_id for each in await records.list(ANN)] == expected
+    seen: list[str] = []
+    after: Place | None = None
+    while page := await records.list(ANN, after=after, limit=2):
+        assert len(page) <= 2
+        seen += [each.session_id for each in page]
+        after = Place(page[-1].place, page[-1].session_id)
+    assert seen == expected
+
+
+async def test_records_of_two_identities_never_meet(records: Records) -> None:
+    await records.put(ANN, Record("a", 1.0))
+    assert await records.get(BOB, "a") is None
+    assert await records.list(BOB) == []
+    await records.delete(BOB, "a")
+    assert await records.get(ANN, "a") is not None
+    await records.put(BOB, Record("a", 2.0))
+    assert await records.identities() == [ANN, BOB]
+
+
+async def test_a_deleted_record_is_gone_and_deleting_twice_is_fine(records: Records) -> None:
+    await records.put(ANN, Record("a", 1.0))
+    await records.delete(ANN, "a")
+    await records.delete(ANN, "a")
+    assert await records.get(ANN, "a") is None
+
+
+async def test_a_record_that_is_no_json_or_has_no_id_is_refused(records: Records) -> None:
+    with pytest.raises(NotSerialisable):
+        await records.put(ANN, Record("a", 1.0, {"x": object()}))
+    with pytest.raises(HarnessError):
+        await records.put(ANN, Record("", 1.0))
+    assert await records.list(ANN) == []
+
+
+async def test_who_listens_hears_of_every_change_also_of_another_server(
+    place: MemoryPlace | SqlPlace, records: Records
+) -> None:
+    told: list[tuple[HarnessIdentity, str] | None] = []
+    heard = asyncio.Event()
+
+    def listener(changed: tuple[HarnessIdentity, str] | None) -> None:
+        told.append(changed)
+        # A database that cannot say what changed says that anything may have.
+        if changed in ((BOB, "b"), None):
+            heard.set()
+
+    stop = records.listen(listener)
+    await records.put(ANN, Record("a", 1.0))
+    assert (ANN, "a") in told
+    if isinstance(place, SqlPlace):
+        await place.heard_by_all()
+    heard.clear()
+    other = await place.records()
+    await other.put(BOB, Record("b", 1.0))
+    await asyncio.wait_for(heard.wait(), 10)
+    stop()
+    before = len(told)
+    await records.delete(BOB, "b")
+    assert len(told) == before
+
+
+async def test_blobs_come_back_by_their_sum_and_belong_to_one_session(blobs: Blobs) -> None:
+    kept = blob(b"\x00\xff")
+    assert await blobs.keep(ANN, "s", kept)
+    assert await blobs.keep(ANN, "s", kept)
+    assert await blobs.get(ANN, "s", kept.sha256) == kept
+    assert await blobs.get(BOB, "s", kept.sha256) is None
+    assert await blobs.get(ANN, "t", kept.sha256) is None
+    await blobs.delete(ANN, "s")
+    await blobs.delete(ANN, "s")
+    assert await blobs.get(ANN, "s", kept.sha256) is None
+
+
+async def test_the_oldest_blob_makes_room_and_one_that_is_too_large_is_not_kept(
+    blobs: Blobs,
+) -> None:
+    first, second, third = blob(b"1111"), blob(b"2222"), blob(b"3333")
+    assert not await blobs.keep(ANN, "s", blob(b"x" * 11))
+    for each in (first, second, first, third):
+        assert await blobs.keep(ANN, "s", each)
+    assert await blobs.get(ANN, "s", second.sha256) is None
+    assert await blobs.get(ANN, "s", first.sha256) == first
+    assert await blobs.get(ANN, "s", third.sha256) == third

@@ -1,0 +1,159 @@
+"""What one server appends is read, waited for and followed by another, and written once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.stores import SqlPlace, new_place
+from web.harness.sessions.sql.database import Transaction
+from web.harness.sessions.sql.event_rows import piece_of, write_batch
+from web.harness.values.events import Event, EventBody, Note, RunResult, TextDelta, ToolCallStart
+
+pytestmark = pytest.mark.anyio
+
+END = RunResult("completed", "")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
+    place = await new_place(request.param, tmp_path)
+    assert isinstance(place, SqlPlace)
+    yield place
+    await place.aclose()
+
+
+def texts(*pieces: str) -> list[EventBody]:
+    return [TextDelta(piece, "m") for piece in pieces]
+
+
+async def test_a_reader_at_another_server_waits_for_what_is_appended_here(place: SqlPlace) -> None:
+    here, there = await place.events(), await place.events()
+    await place.heard_by_all()
+    waiting = asyncio.ensure_future(there.wait("r", 0))
+    await there.read("r")  # By now it waits.
+    here.append("r", texts("a"))
+    await here.flush("r")
+    await asyncio.wait_for(waiting, 10)
+    assert [event.number for event in (await there.read("r")).events] == [1]
+
+
+async def test_a_followed_run_is_told_whole_once_and_in_order(place: SqlPlace) -> None:
+    seen: list[tuple[int, str]] = []
+    ended = asyncio.Event()
+
+    def listener(_: str, events: Sequence[Event]) -> None:
+        seen.extend((event.number, getattr(event.body, "text", "")) for event in events)
+        if isinstance(events[-1].body, RunResult):
+            ended.set()
+
+    here, there = await place.events(), await place.events(listener)
+    await place.heard_by_all()
+    here.append("r", texts("a", "b"))
+    await here.flush("r")
+    await there.follow("r", 1)
+    assert seen == [(2, "b")]
+    for piece in "cdef":
+        here.append("r", texts(piece))
+        await here.flush("r")
+    here.append("r", [END])
+    await asyncio.wait_for(ended.wait(), 10)
+    assert seen == [(2, "b"), (3, "c"), (4, "d"), (5, "e"), (6, "f"), (7, "")]
+
+
+async def test_a_run_that_another_server_went_on_with_is_numbered_on(place: SqlPlace) -> None:
+    here, there = await place.events(), await place.events()
+    here.append("r", texts("a", "b"))
+    await here.flush("r")
+    there.append("r", [*texts("c"), END])
+    await there.flush("r")
+    assert [event.number for event in (await here.read("r")).events] == [1, 2, 3, 4]
+
+
+async def test_a_run_that_another_server_ended_takes_nothing_more_and_its_end_is_told_here(
+    place: SqlPlace,
+) -> None:
+    told: list[EventBody] = []
+    ended = asyncio.Event()
+
+    def listener(_: str, events: Sequence[Event]) -> None:
+        told.extend(event.body for event in events)
+        if isinstance(events[-1].body, RunResult):
+            ended.set()
+
+    here, there = await place.events(listener), await place.events()
+    here.append("r", texts("a"))
+    await here.flush("r")
+    there.append("r", [END])
+    await there.flush("r")
+    here.append("r", texts("b"))
+    here.append("s", texts("c"))
+    await here.flush("s")
+    await asyncio.wait_for(ended.wait(), 10)
+    here.append("r", [RunResult("failed", "")])
+    await here.flush("r")
+    expected = [*texts("a"), END]
+    assert [event.body for event in (await there.read("r")).events] == expected
+    assert [event.body for event in (await here.read("s")).events] == texts("c")
+    assert [body for body in told if body not in texts("c")] == expected
+
+
+async def test_a_batch_whose_commit_was_not_heard_of_is_not_written_twice(place: SqlPlace) -> None:
+    log = await place.events()
+    log.append("r", texts("before"))
+    await log.flush("r")
+    database = place.databases[0]
+    batch = {run: [piece_of(1.0, body) for body in texts("a", "b")] for run in ("r", "s")}
+
+    async def work(transaction: Transaction) -> dict[str, int]:
+        return await write_batch(transaction, database, batch, "token")
+
+    assert await database.write(work) == {"r": 2, "s": 1}
+    assert await database.write(work) == {"r": 2, "s": 1}
+    assert [event.number for event in (await log.read("r")).events] == [1, 2, 3]
+    assert [event.number for event in (await log.read("s")).events] == [1, 2]
+
+
+async def test_events_of_many_runs_are_committed_together(place: SqlPlace) -> None:
+    told: list[str] = []
+    log = await place.events(lambda run, events: told.extend(run for _ in events))
+    for at in range(200):
+        log.append(f"r{at % 20}", texts(str(at)))
+    await log.flush("r19")
+    rows = await place.run("SELECT count(*), count(DISTINCT token) FROM harness_runs")
+    assert tuple(rows[0]) == (20, 1)
+    assert len(told) == 200
+
+
+async def test_an_event_that_json_cannot_hold_is_told_as_a_note_and_stops_nothing(
+    place: SqlPlace,
+) -> None:
+    log = await place.events()
+    log.append("r", [ToolCallStart("c", "t", {"x": object()}, "m"), END])
+    await log.flush("r")
+    first, last = (await log.read("r")).events
+    assert isinstance(first.body, Note)
+    assert "object" in first.body.detail
+    assert last.body == END
+
+
+async def test_where_the_database_falls_behind_deltas_are_joined_and_no_text_is_lost(
+    place: SqlPlace,
+) -> None:
+    told: dict[str, list[Event]] = {}
+    log = await place.events(lambda run, events: told.setdefault(run, []).extend(events))
+    log.append("first", texts("x"))
+    await log.flush("first")
+    for at in range(12_000):
+        log.append(f"r{at % 2}", texts(f"{at} "))
+    log.append("r0", [END])
+    await log.flush("r0")
+    page = await log.read("r0", limit=5_000)
+    assert page.events == told["r0"]
+    assert [event.number for event in page.events] == list(range(1, len(page.events) + 1))
+    assert len(page.events) < 50
+    written = "".join(getattr(event.body, "text", "") for event in page.events)
+    assert written == "".join(f"{at} " for at in range(0, 12_000, 2))

@@ -1,0 +1,70 @@
+"""Starts `tests.support.session_writer` and talks to it line by line."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from types import TracebackType
+from typing import Self
+
+from tests.support.environment import CHECKOUT, environment
+
+ANSWER_SECONDS = 30
+
+
+class SessionWriter:
+    """A process that holds a session of the database at an address."""
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._arguments = (address, str(seconds))
+
+    async def __aenter__(self) -> Self:
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.support.session_writer", *self._arguments),
+            cwd=CHECKOUT,
+            env=environment(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert await self.answer() == "ready"
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    def say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n".encode())
+
+    async def answer(self) -> str:
+        """The next line; '' when the process has ended."""
+        assert self._process.stdout is not None
+        line = await asyncio.wait_for(self._process.stdout.readline(), ANSWER_SECONDS)
+        return line.decode().strip()
+
+    async def ask(self, line: str) -> str:
+        self.say(line)
+        return await self.answer()
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    async def kill(self) -> list[str]:
+        """kill -9; returns what it still said."""
+        self._process.kill()
+        await self._process.wait()
+        said = []
+        while line := await self.answer():
+            said.append(line)
+        return said

@@ -1,0 +1,94 @@
+"""Opens the stores of one address: sessions, events, records and blobs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener
+from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.sessions.records import Blobs, InMemoryBlobs, InMemoryRecords, Records
+from web.harness.sessions.store import SessionStore
+from web.harness.values.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from web.harness.sessions.sql.database import Database
+
+FORMS = "memory, sqlite:///PATH (sqlite:////PATH from the root), postgresql://USER@HOST/DATABASE"
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What keeps chats. Whoever opened them closes them; `database` is None for memory."""
+
+    sessions: SessionStore
+    events: EventLog
+    records: Records
+    blobs: Blobs
+    database: Database | None = None
+
+    async def aclose(self) -> None:
+        """Writes what is still to be written, and closes. Leases that are held end with time."""
+        await self.events.aclose()
+        if self.database is not None:
+            await self.database.aclose()
+
+
+async def open_stores(
+    address: str, *, now: Callable[[], float], listener: Listener | None = None
+) -> Stores:
+    """The stores of `memory`, `sqlite:///PATH` or `postgresql://...`.
+
+    A PATH without an ending is a folder, which is made. `now` returns seconds since the epoch,
+    `listener` is that of the event log. Raises ConfigurationError for another address, and
+    StoreError where the database cannot be used.
+    """
+    if address == "memory":
+        return Stores(
+            InMemorySessionStore(), InMemoryEventLog(now, listener), InMemoryRecords(),
+            InMemoryBlobs(),
+        )  # fmt: skip
+    database = await open_database(address)
+    from web.harness.sessions.sql.event_log import SqlEventLog
+    from web.harness.sessions.sql.records import SqlBlobs, SqlRecords
+    from web.harness.sessions.sql.store import SqlSessionStore
+
+    return Stores(
+        SqlSessionStore(database),
+        SqlEventLog(database, now, listener),
+        SqlRecords(database),
+        SqlBlobs(database),
+        database,
+    )
+
+
+def store_kind(address: str) -> Literal["memory", "sqlite", "postgresql"] | None:
+    """What an address asks for; None where it is none."""
+    if address == "memory":
+        return "memory"
+    if address.startswith("sqlite:///") and len(address) > len("sqlite:///"):
+        return "sqlite"
+    if address.startswith(("postgresql://", "postgres://")):
+        return "postgresql"
+    return None
+
+
+async def open_database(address: str) -> Database:
+    """The database of an address, with the schema of this version. Raises as `open_stores`."""
+    scheme = address.partition(":")[0]
+    if scheme == "sqlite" and address.startswith("sqlite:///"):
+        from web.harness.sessions.sql.sqlite import open_sqlite
+
+        parts = urlsplit(address)
+        path, query = unquote(parts.path).removeprefix("/"), dict(parse_qsl(parts.query))
+        if path and not set(query) - {"mode"} and query.get("mode", "rwc") in ("ro", "rwc"):
+            return await open_sqlite(Path(path), read_only=query.get("mode") == "ro")
+    if scheme in ("postgresql", "postgres") and "://" in address:
+        from web.harness.sessions.sql.postgres import open_postgres
+
+        return await open_postgres(address)
+    # The address may hold a password, and is not repeated.
+    raise ConfigurationError("This is no address of a store.", hint=f"It is one of: {FORMS}.")

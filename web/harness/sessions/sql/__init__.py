@@ -1,0 +1,1 @@
+"""Sessions, events, records and blobs in SQLite and PostgreSQL; `web.harness.sessions.opening`."""

@@ -1,0 +1,302 @@
+"""`SqlEventLog`: the events of runs in SQLite or PostgreSQL, written in batches."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from web.harness.sessions.event_log import EventPage, Listener
+from web.harness.sessions.sql import event_rows
+from web.harness.sessions.sql.database import Database, Row, Transaction
+from web.harness.sessions.sql.event_rows import Piece, Run, piece_of
+from web.harness.sessions.sql.followers import Followers
+from web.harness.values.errors import StoreError
+from web.harness.values.events import Event, EventBody, RunResult
+
+INTERVAL_SECONDS = 0.05
+"""From one batch to the next; the first after a pause goes at once."""
+
+MAX_BATCH = 5_000
+"""Events in one transaction."""
+
+JOIN_ABOVE = 10_000
+"""Where more wait, the database falls behind: all go at once, their neighbouring deltas joined."""
+
+RUNS_AT_ONCE = 50
+"""That are told of before the event loop has its turn."""
+
+RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+CLOSE_SECONDS = 5.0
+"""How long the end waits for what is still to be written."""
+
+INLINE_ROWS = 100
+"""Beyond so many, a thread turns rows into events."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    place: int
+    run_id: str
+    piece: Piece
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What is written together, under its token. `upto` is the place of its last entry."""
+
+    token: str
+    upto: int
+    runs: dict[str, list[Piece]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Flush:
+    upto: int
+    done: asyncio.Future[None]
+
+
+class SqlEventLog:
+    """The `EventLog` in a database, which stays its owner's.
+
+    An event gets its number in the commit and is shown after it, to the listener, to those who
+    wait, and to other servers. One task writes the events of all runs together. While the database
+    fails, events wait here in order, `failure` says why, and `flush` raises it. A run that another
+    server has ended takes nothing more.
+
+    What another server appends to a run is read here as its own; the listener is told of it for
+    runs that were given to `follow`.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        now: Callable[[], float],
+        listener: Listener | None = None,
+        *,
+        interval: float = INTERVAL_SECONDS,
+    ) -> None:
+        self._database = database
+        self._now = now
+        self._listener = listener
+        self._interval = interval
+        # What is to be written, each with its place among all that was ever appended.
+        self._queue: deque[_Entry] = deque()
+        self._appended = 0
+        self._written = 0
+        self._batch: _Batch | None = None
+        self._last_of: dict[str, int] = {}
+        # Of each run that this log wrote and that goes on, its last number.
+        self._numbers: dict[str, int] = {}
+        self._flushes: list[_Flush] = []
+        self._hurry = asyncio.Event()
+        self._writing: asyncio.Lock = asyncio.Lock()
+        self._runs = False
+        self._closed = False
+        self.failure: StoreError | None = None
+        self._followers = Followers(database, self._tell)
+
+    def append(self, run_id: str, bodies: Iterable[EventBody]) -> None:
+        if self._closed:
+            return
+        at = self._now()
+        before = self._appended
+        for body in bodies:
+            self._appended += 1
+            self._queue.append(_Entry(self._appended, run_id, piece_of(at, body)))
+        if self._appended == before:
+            return
+        self._last_of[run_id] = self._appended
+        if not self._runs:
+            self._runs = True
+            self._database.spawn(self._write_all())
+
+    async def flush(self, run_id: str) -> None:
+        upto = self._last_of.get(run_id, 0)
+        if upto <= self._written:
+            return
+        flush = _Flush(upto, asyncio.get_running_loop().create_future())
+        self._flushes.append(flush)
+        self._hurry.set()
+        await flush.done
+
+    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> EventPage:
+        async def work(transaction: Transaction) -> tuple[Run, Sequence[Row]] | None:
+            run = await event_rows.run_of(transaction, run_id)
+            if run is None:
+                return None
+            return run, await event_rows.rows_after(transaction, run_id, after, limit)
+
+        found = await self._database.read(work)
+        if found is None:
+            return EventPage((), False)
+        run, rows = found
+        if len(rows) > INLINE_ROWS:
+            events = await asyncio.to_thread(event_rows.events_of, rows, after)
+        else:
+            events = event_rows.events_of(rows, after)
+        return EventPage(events, after < run.gap_before)
+
+    async def wait(self, run_id: str, after: int) -> None:
+        await self._followers.wait(run_id, after)
+
+    async def follow(self, run_id: str, after: int = 0) -> None:
+        """Tells the listener also of what other servers append to a run, after a cursor."""
+        await self._followers.follow(run_id, after)
+
+    def unfollow(self, run_id: str) -> None:
+        self._followers.unfollow(run_id)
+
+    async def close(self, run_id: str) -> None:
+        await self.flush(run_id)
+        run = await self._database.read(lambda each: event_rows.run_of(each, run_id))
+        if run is None or not run.ended or run.joined:
+            return
+        rows = await self._database.read(lambda each: event_rows.rows_after(each, run_id, 0, None))
+        joined = await asyncio.to_thread(event_rows.joined_rows, run_id, rows)
+        await self._database.write(
+            lambda each: event_rows.write_joined(each, self._database, run_id, joined)
+        )
+        self._last_of.pop(run_id, None)
+
+    async def fold(self, run_id: str) -> None:
+        await self.close(run_id)
+        await self._database.write(lambda each: event_rows.fold(each, self._database, run_id))
+
+    async def forget(self, run_id: str) -> None:
+        # Between two batches, so that none brings it back.
+        async with self._writing:
+            self._queue = deque(each for each in self._queue if each.run_id != run_id)
+            if self._batch is not None:
+                self._batch.runs.pop(run_id, None)
+            self._last_of.pop(run_id, None)
+            self._numbers.pop(run_id, None)
+            await self._database.write(lambda each: event_rows.forget(each, run_id))
+        self._followers.forget(run_id)
+        self._settle()
+
+    async def aclose(self) -> None:
+        self._closed = True
+        self._followers.aclose()
+        if self._queue:
+            flush = _Flush(self._appended, asyncio.get_running_loop().create_future())
+            self._flushes.append(flush)
+            self._hurry.set()
+            try:
+                await asyncio.wait_for(flush.done, CLOSE_SECONDS)
+            except (StoreError, TimeoutError):
+                logger.error("%d events could not be written", len(self._queue))
+
+    async def _write_all(self) -> None:
+        """Writes batch after batch until there is nothing left."""
+        failures = 0
+        try:
+            while self._queue:
+                began = time.monotonic()
+                try:
+                    await self._write_batch()
+                    failures = 0
+                    pause = self._interval - (time.monotonic() - began)
+                except StoreError as error:
+                    self._fail(error)
+                    pause = RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]
+                    failures += 1
+                await self._pause(pause)
+        finally:
+            self._runs = False
+
+    async def _pause(self, seconds: float) -> None:
+        if any(flush.upto > self._written for flush in self._flushes):
+            return
+        self._hurry.clear()
+        if seconds > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), seconds)
+
+    async def _write_batch(self) -> None:
+        async with self._writing:
+            if not self._queue:
+                return
+            # The same batch under the same token until it is known to be written: the connection
+            # may be lost after the commit, and no event may come twice.
+            batch = self._batch = self._batch or await self._next_batch()
+            first = await self._write(batch) if batch.runs else {}
+            self._batch = None
+            self.failure = None
+            while self._queue and self._queue[0].place <= batch.upto:
+                self._queue.popleft()
+        for at, (run_id, pieces) in enumerate(batch.runs.items(), 1):
+            if run_id not in first:
+                self._refused(run_id, len(pieces))
+                continue
+            numbered = enumerate(pieces, first[run_id])
+            events = [Event(number, piece.at, piece.body) for number, piece in numbered]
+            self._numbers[run_id] = events[-1].number
+            if isinstance(events[-1].body, RunResult):
+                del self._numbers[run_id]
+            self._followers.wrote(run_id, events)
+            if at % RUNS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        self._settle()
+
+    def _refused(self, run_id: str, count: int) -> None:
+        """Another server ended a run of ours: its end is told here too."""
+        logger.warning("%d events came after the end of their run and were left out", count)
+        last = self._numbers.pop(run_id, None)
+        if last is not None and not self._followers.is_followed(run_id):
+            self._database.spawn(self._followers.follow(run_id, last))
+
+    async def _next_batch(self) -> _Batch:
+        behind = len(self._queue) > JOIN_ABOVE
+        size = len(self._queue) if behind else min(len(self._queue), MAX_BATCH)
+        upto = self._queue[size - 1].place
+        runs: dict[str, list[Piece]] = {}
+        for entry in islice(self._queue, size):
+            runs.setdefault(entry.run_id, []).append(entry.piece)
+        if behind:
+            joined = await asyncio.to_thread(lambda: [*map(event_rows.join_pieces, runs.values())])
+            runs = dict(zip(runs, joined, strict=True))
+        return _Batch(uuid.uuid4().hex, upto, runs)
+
+    async def _write(self, batch: _Batch) -> dict[str, int]:
+        self._followers.writing(frozenset(batch.runs))
+        try:
+            return await self._database.write(
+                lambda each: event_rows.write_batch(each, self._database, batch.runs, batch.token)
+            )
+        finally:
+            self._followers.writing(frozenset())
+
+    def _settle(self) -> None:
+        """Lets those go on whose events are all written, or forgotten."""
+        self._written = self._queue[0].place - 1 if self._queue else self._appended
+        for flush in self._flushes:
+            if flush.upto <= self._written and not flush.done.done():
+                flush.done.set_result(None)
+        self._flushes = [flush for flush in self._flushes if not flush.done.done()]
+
+    def _fail(self, error: StoreError) -> None:
+        """Nothing was written; what waits here is tried again."""
+        logger.warning("%d events wait to be written: %s", len(self._queue), error.message)
+        self.failure = error
+        for flush in self._flushes:
+            if not flush.done.done():
+                flush.done.set_exception(error)
+        self._flushes.clear()
+
+    def _tell(self, run_id: str, events: Sequence[Event]) -> None:
+        if self._listener is None:
+            return
+        try:
+            self._listener(run_id, events)
+        except Exception:
+            logger.exception("The listener to events failed")

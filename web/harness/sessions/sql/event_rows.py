@@ -1,0 +1,246 @@
+"""Events as rows: batches are written, runs are read, joined, folded and forgotten."""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from web.harness.sessions.deltas import find_seams, join_deltas, rest_of, told_twice
+from web.harness.sessions.sql.database import Database, Row, Transaction
+from web.harness.sessions.sql.rows import json_row
+from web.harness.values.errors import StoreError
+from web.harness.values.event_codec import body_from_json, body_to_json
+from web.harness.values.events import Event, EventBody, Note, RunResult
+from web.harness.values.json_form import JsonRefused, NotSerialisable
+
+TOPIC = "events"
+FORGOTTEN = "events-forgotten"
+
+ROWS_AT_ONCE = 500
+"""Of one statement, so that the event loop has its turns."""
+
+UNWRITTEN = Note("Something that happened here could not be written down.")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The row of a run: its last number, whether it has ended, and what became of its deltas."""
+
+    last: int
+    ended: bool
+    joined: bool
+    gap_before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A body that waits to be written, with when it happened and its JSON."""
+
+    at: float
+    body: EventBody
+    form: str
+
+
+def piece_of(at: float, body: EventBody) -> Piece:
+    """What JSON cannot hold must not stop a run: it is left out, and said to be."""
+    try:
+        return Piece(at, body, json_row(body_to_json(body)))
+    except NotSerialisable as error:
+        note = replace(UNWRITTEN, detail=error.message)
+        return Piece(at, note, json_row(body_to_json(note)))
+
+
+def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
+    """The same with neighbouring deltas of one stream joined, so that fewer are written."""
+    events = [Event(at, piece.at, piece.body) for at, piece in enumerate(pieces)]
+    joined = join_deltas(events)
+    return [
+        pieces[event.number]
+        if event.body is pieces[event.number].body
+        else piece_of(event.at, event.body)
+        for event in joined
+    ]
+
+
+async def run_of(transaction: Transaction, run_id: str, locked: str = "") -> Run | None:
+    row = await transaction.row(
+        f"SELECT last, ended, joined, gap_before FROM harness_runs WHERE run_id = :run{locked}",
+        {"run": run_id},
+    )
+    return None if row is None else Run(int(row[0]), bool(row[1]), bool(row[2]), int(row[3]))
+
+
+async def ends_of(transaction: Transaction, run_ids: list[str]) -> dict[str, tuple[int, bool]]:
+    """Last number of each run, and whether it has ended."""
+    rows = await transaction.rows(
+        "SELECT run_id, last, ended FROM harness_runs WHERE run_id IN :run_list",
+        {"run_list": run_ids},
+    )
+    return {str(run_id): (int(last), bool(ended)) for run_id, last, ended in rows}
+
+
+async def write_batch(
+    transaction: Transaction, database: Database, batch: Mapping[str, Sequence[Piece]], token: str
+) -> dict[str, int]:
+    """Writes new events of many runs, numbered on; returns the first number of each run.
+
+    A batch that was written under this token already is not written again. A run that has ended
+    takes nothing more: it is left out of what is returned.
+    """
+    run_ids = sorted(batch)
+    await transaction.do(
+        "INSERT INTO harness_runs (run_id, last, ended, joined, gap_before, token) "
+        "VALUES (:run, 0, 0, 0, 0, '') ON CONFLICT (run_id) DO NOTHING",
+        [{"run": run_id} for run_id in run_ids],
+    )
+    known = await transaction.rows(
+        "SELECT run_id, last, token, ended FROM harness_runs WHERE run_id IN :run_list "
+        f"ORDER BY run_id{database.locked}",
+        {"run_list": run_ids},
+    )
+    written = any(row[2] == token for row in known)
+    lasts = {
+        str(run_id): int(last) - (len(batch[run_id]) if written else 0)
+        for run_id, last, by, ended in known
+        if not ended or by == token
+    }
+    run_ids = [run_id for run_id in run_ids if run_id in lasts]
+    first = {run_id: last + 1 for run_id, last in lasts.items()}
+    if written or not run_ids:
+        return first
+    await transaction.do(
+        "UPDATE harness_runs SET last = :last, ended = :ended, token = :token WHERE run_id = :run",
+        [
+            {
+                "run": run_id,
+                "last": lasts[run_id] + len(batch[run_id]),
+                "ended": int(isinstance(batch[run_id][-1].body, RunResult)),
+                "token": token,
+            }
+            for run_id in run_ids
+        ],
+    )
+    rows = [
+        {"run": run_id, "number": number, "at": piece.at, "body": piece.form}
+        for run_id in run_ids
+        for number, piece in enumerate(batch[run_id], first[run_id])
+    ]
+    for at in range(0, len(rows), ROWS_AT_ONCE):
+        await transaction.do(
+            "INSERT INTO harness_events (run_id, number, happened_at, body) "
+            "VALUES (:run, :number, :at, :body)",
+            rows[at : at + ROWS_AT_ONCE],
+        )
+    for run_id in run_ids:
+        transaction.signal(TOPIC, run_id)
+    return first
+
+
+async def rows_after(
+    transaction: Transaction, run_id: str, after: int, limit: int | None
+) -> Sequence[Row]:
+    return await transaction.rows(
+        "SELECT number, happened_at, body, ends FROM harness_events "
+        "WHERE run_id = :run AND number > :after ORDER BY number"
+        + ("" if limit is None else " LIMIT :limit"),
+        {"run": run_id, "after": after, **({} if limit is None else {"limit": limit})},
+    )
+
+
+def events_of(rows: Sequence[Row], after: int) -> list[Event]:
+    """Of a joined delta that the cursor lies in, only the rest. Raises StoreError."""
+    events = [_event(row) for row in rows]
+    if events and rows[0][3]:
+        events[0] = rest_of(events[0], _ends(rows[0][3]), after)
+    return events
+
+
+async def write_joined(
+    transaction: Transaction, database: Database, run_id: str, rows: list[dict[str, Any]]
+) -> None:
+    """Puts the joined events of a run that has ended in the place of all others."""
+    run = await run_of(transaction, run_id, database.locked)
+    if run is None or run.joined:
+        return
+    await transaction.do("DELETE FROM harness_events WHERE run_id = :run", {"run": run_id})
+    await transaction.do(
+        "INSERT INTO harness_events (run_id, number, happened_at, body, ends) "
+        "VALUES (:run, :number, :at, :body, :ends)",
+        rows,
+    )
+    await transaction.do("UPDATE harness_runs SET joined = 1 WHERE run_id = :run", {"run": run_id})
+
+
+def joined_rows(run_id: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Rows of a run with its deltas joined, from all its rows. Slow for a long one."""
+    events = [_event(row) for row in rows]
+    joined = join_deltas(events)
+    seams = find_seams(events, joined)
+    return [
+        {
+            "run": run_id,
+            "number": event.number,
+            "at": event.at,
+            "body": json_row(body_to_json(event.body)),
+            "ends": _packed(seams.get(event.number)),
+        }
+        for event in joined
+    ]
+
+
+async def fold(transaction: Transaction, database: Database, run_id: str) -> None:
+    """Drops from a joined run what is told twice."""
+    run = await run_of(transaction, run_id, database.locked)
+    if run is None or not run.joined:
+        return
+    events = events_of(await rows_after(transaction, run_id, 0, None), 0)
+    dropped = [event.number for event in told_twice(events)]
+    if not dropped:
+        return
+    await transaction.do(
+        "DELETE FROM harness_events WHERE run_id = :run AND number = :number",
+        [{"run": run_id, "number": number} for number in dropped],
+    )
+    await transaction.do(
+        "UPDATE harness_runs SET gap_before = :gap WHERE run_id = :run",
+        {"run": run_id, "gap": max(dropped)},
+    )
+
+
+async def forget(transaction: Transaction, run_id: str) -> None:
+    for table in ("harness_events", "harness_runs"):
+        await transaction.do(f"DELETE FROM {table} WHERE run_id = :run", {"run": run_id})
+    transaction.signal(FORGOTTEN, run_id)
+
+
+def _event(row: Row) -> Event:
+    try:
+        return Event(int(row[0]), float(row[1]), body_from_json(json.loads(row[2])))
+    except (JsonRefused, ValueError, RecursionError) as error:
+        future = isinstance(error, JsonRefused) and error.code == "from_the_future"
+        raise StoreError(
+            f"Event {row[0]} of a run cannot be read.",
+            hint="It was left as it is. " + ("Update this version." if future else ""),
+            code="from_the_future" if future else "store_corrupt",
+        ) from error
+
+
+def _packed(ends: array[int] | None) -> bytes | None:
+    if ends is None:
+        return None
+    packed = array("I", ends)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def _ends(packed: bytes) -> array[int]:
+    ends = array("I")
+    ends.frombytes(bytes(packed))
+    if sys.byteorder == "big":
+        ends.byteswap()
+    return ends

@@ -1,0 +1,203 @@
+"""`SqlSessionStore`: sessions in SQLite or PostgreSQL, with leases that end with time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+
+from web.harness.sessions.identity import HarnessIdentity, check_scope
+from web.harness.sessions.sql import leases, session_rows
+from web.harness.sessions.sql.cache import SnapshotCache
+from web.harness.sessions.sql.database import Database, Transaction
+from web.harness.sessions.sql.holders import give_up, has_given_up, is_gone, new_holder
+from web.harness.sessions.sql.lease import SqlLease
+from web.harness.sessions.sql.leases import Scope, Taken
+from web.harness.sessions.sql.turnstile import Leave, Turnstile
+from web.harness.sessions.store import Guarantees, in_use, session_exists
+from web.harness.values.errors import NotFound, SessionConflict, StoreError
+
+LEASE_SECONDS = 20.0
+"""How long a lease lasts without being renewed: the longest that a dead server keeps a chat."""
+
+RENEWALS = 4
+"""In the time of a lease, so that a slow moment loses none."""
+
+LOOK_SECONDS = 1.0
+"""Between two looks for a lease of another process that tells nobody of its end."""
+
+logger = logging.getLogger(__name__)
+
+
+class SqlSessionStore:
+    """The `SessionStore` in a database, which stays its owner's.
+
+    A commit writes the messages that are new. `lease_seconds` is how long a lease lasts when
+    nobody renews it; this store renews those it gave for as long as its event loop runs.
+    """
+
+    def __init__(self, database: Database, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        embedded = database.name == "sqlite"
+        self.guarantees = Guarantees(
+            durable=True, compare_and_swap=True, single_writer="host" if embedded else "cluster"
+        )
+        self._database = database
+        self._seconds = lease_seconds
+        self._collation = "BINARY" if embedded else '"C"'
+        self._turns = Turnstile()
+        self._held: dict[str, tuple[SqlLease, Leave]] = {}
+        self._renewing = False
+        self._cache = SnapshotCache()
+
+    async def acquire(
+        self, identity: HarnessIdentity, session_id: str, *, wait: float = 0
+    ) -> SqlLease:
+        check_scope(identity, session_id)
+        scope = Scope(identity, session_id)
+        until = time.monotonic() + wait
+        leave = await self._turns.enter(scope.key, wait)
+        if leave is None:
+            raise in_use()
+        lease = SqlLease(self._database, self._cache, scope, new_holder(), self._left)
+        try:
+            lease.fence = await self._take(lease, until)
+        except SessionConflict:
+            leave()
+            raise
+        except BaseException:
+            leave()
+            # It may have been taken all the same: cancelled, or cut off from the database.
+            self._database.spawn(self._abandon(lease))
+            raise
+        self._held[lease.holder] = lease, leave
+        if not self._renewing:
+            self._renewing = True
+            self._database.spawn(self._renew())
+        return lease
+
+    async def list(
+        self, identity: HarnessIdentity, *, after: str = "", limit: int | None = None
+    ) -> list[str]:
+        check_scope(identity, "any")
+        values = {"tenant": identity.tenant_id, "user": identity.user_id, "after": after}
+        return await self._database.read(
+            lambda each: session_rows.ids_of(each, values, self._collation, limit)
+        )
+
+    async def rename(self, identity: HarnessIdentity, session_id: str, new_id: str) -> None:
+        check_scope(identity, session_id)
+        check_scope(identity, new_id)
+        old, new, holder = Scope(identity, session_id), Scope(identity, new_id), new_holder()
+        first = await self._database.read(lambda each: session_rows.head_of(each, old))
+        if first is None:
+            raise NotFound(f"There is no session {session_id}.")
+
+        async def work(transaction: Transaction) -> None:
+            for scope in sorted((old, new), key=lambda each: each.key):
+                await self._take_for(transaction, scope, holder)
+            known = await session_rows.head_of(transaction, old)
+            taken = await session_rows.head_of(transaction, new)
+            if taken is not None and (taken.key != first.key or old == new):
+                raise session_exists()
+            if taken is None:
+                if known is None:
+                    raise NotFound(f"There is no session {session_id}.")
+                await session_rows.rename(transaction, known.key, new_id)
+            for scope in (old, new):
+                await leases.forget(transaction, scope)
+
+        await self._database.write(work)
+        self._cache.drop(old.key)
+
+    async def delete(self, identity: HarnessIdentity, session_id: str) -> None:
+        check_scope(identity, session_id)
+        scope, holder = Scope(identity, session_id), new_holder()
+
+        async def work(transaction: Transaction) -> None:
+            await self._take_for(transaction, scope, holder)
+            await session_rows.remove(transaction, scope)
+            await leases.forget(transaction, scope)
+
+        await self._database.write(work)
+        self._cache.drop(scope.key)
+
+    async def _take_for(self, transaction: Transaction, scope: Scope, holder: str) -> None:
+        """Takes a lease within a transaction that also ends it. Raises SessionConflict."""
+        if not (await self._taken(transaction, scope, holder)).ours:
+            raise in_use()
+
+    async def _taken(self, transaction: Transaction, scope: Scope, holder: str) -> Taken:
+        taken = await leases.take(transaction, self._database, scope, holder, self._seconds)
+        if not taken.ours and self._is_free(taken.holder):
+            # Nobody has to wait for the time.
+            await leases.end(transaction, taken.holder)
+            taken = await leases.take(transaction, self._database, scope, holder, self._seconds)
+        return taken
+
+    def _is_free(self, holder: str) -> bool:
+        """Whether a holder is known to have let go, or its process, on this machine, to be gone."""
+        return has_given_up(holder) or (self._database.name == "sqlite" and is_gone(holder))
+
+    async def _take(self, lease: SqlLease, until: float) -> int:
+        """Waits for the lease and returns its fence. Raises SessionConflict."""
+        changed = asyncio.Event()
+
+        def heard(key: str | None) -> None:
+            if key is None or key == lease.scope.key:
+                changed.set()
+
+        stop = self._database.signals.listen(leases.TOPIC, heard)
+        try:
+            while True:
+                changed.clear()
+                taken = await self._database.write(
+                    lambda each: self._taken(each, lease.scope, lease.holder)
+                )
+                if taken.ours:
+                    return taken.fence
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise in_use()
+                pause = min(left, max(taken.seconds, 0.0) + 0.01, LOOK_SECONDS)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), pause)
+        finally:
+            stop()
+
+    async def _abandon(self, lease: SqlLease) -> None:
+        try:
+            await self._database.write(
+                lambda each: leases.give_back(each, lease.scope, lease.holder)
+            )
+        except StoreError:
+            give_up(lease.holder)
+
+    def _left(self, lease: SqlLease) -> None:
+        held = self._held.pop(lease.holder, None)
+        if held is not None:
+            held[1]()
+
+    async def _renew(self) -> None:
+        """Renews all leases of this store together, as long as there are any."""
+        try:
+            while self._held:
+                await asyncio.sleep(self._seconds / RENEWALS)
+                await self._renew_once(list(self._held))
+        finally:
+            self._renewing = False
+
+    async def _renew_once(self, holders: Sequence[str]) -> None:
+        if not holders:
+            return
+        try:
+            still = await self._database.write(
+                lambda each: leases.renew(each, self._database, holders, self._seconds)
+            )
+        except StoreError as error:
+            logger.warning("Leases could not be renewed yet: %s", error.message)
+            return
+        for holder in holders:
+            if holder not in still and holder in self._held:
+                self._held[holder][0].lose()
