@@ -5,7 +5,7 @@ import { Banner } from "./banner.js";
 import { Commands } from "./commands.js";
 import { offerCompletions } from "./completions.js";
 import { Composer } from "./composer.js";
-import { chat, find } from "./dom.js";
+import { chat, find, person } from "./dom.js";
 import { writeDraft } from "./drafts.js";
 import { timesFor } from "./feed.js";
 import { Live } from "./live.js";
@@ -147,6 +147,13 @@ function unreachable(form) {
 
 offerCompletions();
 placeToasts();
+find("[data-sign-out]")?.addEventListener("submit", () => live.say("left"));
+addEventListener("pageshow", async ({ persisted }) => {
+  // What one person has seen does not come back for another.
+  if (!persisted || !person) return;
+  const answer = await fetch(`/changes?channels=&person=${person}`, { headers: { Accept: "application/json" } });
+  if (answer.status === 401) location.reload();
+});
 addEventListener("online", reachable);
 document.addEventListener("changed", () => live.catchUp());
 const takenBack = new Set(); // messages, so that a double click takes one back once

@@ -21,6 +21,7 @@ export class Banner {
   connection(state) {
     if (state !== "live") this.show(state);
     else if (this.element && !this.final) this.element.hidden = true;
+    if (state === "stranger") this.final = true;
   }
 
   gone({ code, message, hint }) {

@@ -1,9 +1,9 @@
 // What the message box offers after a slash: a list that is narrowed by typing. The server renders
 // it; every name in it is a stranger's and is only ever compared and shown as text.
 
-import { chat, find } from "./dom.js";
+import { chat, find, SPACE } from "./dom.js";
 
-const chosenKey = (id) => `harness-web:command:${id}`;
+const chosenKey = (id) => `${SPACE}:command:${id}`;
 const LONGEST_COMMAND = 200; // characters typed after which nobody means a command
 
 export class Commands {

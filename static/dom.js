@@ -2,6 +2,12 @@
 
 export const chat = document.body.dataset.chat ?? "";
 
+/** Stands for who opened the page; "" for the person at the server's own machine. */
+export const person = document.body.dataset.person ?? "";
+
+/** Begins the names of all that tabs share and this browser keeps: of one person alone. */
+export const SPACE = person ? `harness-web-${person}` : "harness-web";
+
 export const find = (selector, root = document) => root.querySelector(selector);
 
 export function partById(id) {

@@ -1,8 +1,10 @@
 // What was typed and not sent, kept in this browser.
 
+import { SPACE } from "./dom.js";
+
 const DRAFTS = 40; // kept in this browser
 export const LONGEST = 200_000; // characters of one; the server may keep longer ones
-const draftKey = (id) => `harness-web:draft:${id || "new"}`;
+const draftKey = (id) => `${SPACE}:draft:${id || "new"}`;
 
 export function readDraft(id) {
   try {

@@ -1,6 +1,8 @@
 // Which tab of a browser holds the event stream for all of them.
 
-export const NAME = "harness-web";
+import { SPACE } from "./dom.js";
+
+export const NAME = SPACE;
 
 /** Leader by Web Locks: `lead` is called when this tab leads, `lose` when another took the lock. */
 export function lockElection({ lead, lose, fail }) {

@@ -1,5 +1,7 @@
 // Frames of some channels, from an event stream or by asking again and again.
 
+import { person } from "./dom.js";
+
 /** All waits in milliseconds, as multiples of the server's beat (5 s unless a test says less). */
 export function timesFor(beatSeconds = 5) {
   const beat = beatSeconds * 1000;
@@ -14,20 +16,25 @@ export function timesFor(beatSeconds = 5) {
 }
 
 const addressOf = (path, channels, cursor) =>
-  `${path}?channels=${channels.map(encodeURIComponent).join(",")}&after=${encodeURIComponent(cursor)}`;
+  `${path}?channels=${channels.map(encodeURIComponent).join(",")}&after=${encodeURIComponent(cursor)}` +
+  (person && `&person=${person}`);
+
+/** Whether an error says that somebody else, or nobody, is signed in by now. */
+export const isStranger = (error) => error.status === 401;
 
 export async function fetchChanges(channels, cursor, timeout) {
   const answer = await fetch(addressOf("/changes", channels, cursor), {
     signal: AbortSignal.timeout(timeout),
     headers: { Accept: "application/json" },
   });
-  if (!answer.ok) throw new Error(`/changes answered ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(`/changes answered ${answer.status}`), { status: answer.status });
   return answer.json();
 }
 
 /**
  * Frames of some channels: from an event stream and, while that is silent, by asking again and
- * again. `tell` has frame(frame or its text), beat(), state("live" | "stalled" | "offline").
+ * again. `tell` has frame(frame or its text), beat(), state("live" | "stalled" | "offline" |
+ * "stranger").
  */
 export class Feed {
   constructor(times, page, tell, streams) {
@@ -126,8 +133,9 @@ export class Feed {
       const frame = await fetchChanges(this.channels, this.page.cursor, 2 * this.times.beat);
       this.tell.frame(frame);
       this.tell.state(this.polling && this.streams ? "stalled" : "live");
-    } catch {
-      if (this.polling && source === this.source) this.tell.state("offline");
+    } catch (error) {
+      if (isStranger(error)) this.tell.state("stranger");
+      else if (this.polling && source === this.source) this.tell.state("offline");
     }
     this.asking = false;
   }

@@ -1,7 +1,8 @@
 // Keeps the page true: one event stream for all tabs of a browser.
 
 import { NAME, leaseElection, lockElection, storageWorks } from "./elections.js";
-import { Feed, fetchChanges } from "./feed.js";
+import { person } from "./dom.js";
+import { Feed, fetchChanges, isStranger } from "./feed.js";
 import { randomId } from "./random.js";
 import { holding } from "./selection.js";
 
@@ -110,6 +111,9 @@ export class Live {
       this.members.delete(from);
     } else if (type === "check") {
       if (this.leading) this.feed.check();
+    } else if (type === "left") {
+      // By then the browser knows that it is signed out.
+      setTimeout(() => this.catchUp(), this.times.beat / 5);
     } else if (!this.leading) {
       this.heardLeader(message);
     }
@@ -138,7 +142,11 @@ export class Live {
   wake() {
     if (!this.joined) return;
     this.flush();
-    if (this.leading) return this.feed.check();
+    if (this.leading) {
+      this.feed.check();
+      if (person) this.catchUp(); // somebody else may have signed in
+      return;
+    }
     // The tab may have slept longer than the leader was silent: let the leader speak first.
     this.heard = Math.max(this.heard, Date.now() - this.times.silence / 2);
     this.say("here", { ask: true });
@@ -168,7 +176,8 @@ export class Live {
         // Nothing is missing if the leader's stream had our channels before we asked.
         this.synced ||= covered && leader === this.leader;
         this.stale ||= this.covered && !this.synced;
-      } catch {
+      } catch (error) {
+        if (isStranger(error)) this.setState("stranger");
         break; // the next beat of the leader asks again
       }
     }
@@ -196,6 +205,7 @@ export class Live {
     }
     this.state = state;
     if (this.leading) this.say("state");
+    if (state === "stranger") this.leave();
     this.tell.state(state);
   }
 

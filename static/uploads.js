@@ -1,10 +1,11 @@
 // Files for the next message: chosen, dropped or pasted, and sent one after another. What a file is
 // the server decides, and says so in lines that are shown as they come.
 
-import { chat, find } from "./dom.js";
+import { chat, find, person, SPACE } from "./dom.js";
 import { writeDraft } from "./drafts.js";
+import { isSnapshot, loadSnapshot } from "./snapshots.js";
 
-const toldKey = (id) => `harness-web:told:${id || "new"}`;
+const toldKey = (id) => `${SPACE}:told:${id || "new"}`;
 const parsed = (html) => [...new DOMParser().parseFromString(html, "text/html").body.children];
 const GONE = "Not sent: the server can’t be reached. Try the file again.";
 
@@ -63,7 +64,12 @@ export class Uploads {
     const folders = [...dataTransfer.items].filter((item) => item.webkitGetAsEntry?.()?.isDirectory);
     const names = new Set(folders.map((item) => item.webkitGetAsEntry().name));
     if (names.size) this.tell("Folders can’t be attached.", "Drop the files that are in them.");
-    this.add([...dataTransfer.files].filter((file) => !names.has(file.name)));
+    this.dropped([...dataTransfer.files].filter((file) => !names.has(file.name)));
+  }
+
+  async dropped(files) {
+    if (files.length === 1 && (await isSnapshot(files[0])) && loadSnapshot(files[0])) return;
+    this.add(files);
   }
 
   /** Takes files in line; those that cannot go are told of, and keep no other from going. */
@@ -127,6 +133,7 @@ export class Uploads {
     request.addEventListener("loadend", () => this.answered(request, file, row));
     request.open("POST", this.made ? `/chats/${this.made}/uploads` : this.to);
     request.setRequestHeader("HX-Request", "true");
+    if (person) request.setRequestHeader("Harness-Person", person);
     const form = new FormData();
     const model = find("[name=model]", this.composer.form);
     if (model) form.append("model", model.value);

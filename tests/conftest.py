@@ -7,12 +7,17 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.support.browser import launched
 from tests.support.environment import is_ours
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
+
+# How long one example takes depends on what else the machine does.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 # No test may use the keys, or depend on the settings, of the person who runs it.
 for _name in [name for name in os.environ if is_ours(name)]:

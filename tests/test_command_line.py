@@ -58,7 +58,7 @@ def only_line(done: subprocess.CompletedProcess[str]) -> str:
         (["serve", "--model", ""], ["--model", "PROVIDER:NAME"]),
         (["serve", "--data-dir", ""], ["--data-dir", "no folder"]),
         (["serve", "--host", "0.0.0.0"], ["--host", "'0.0.0.0'", "127.0.0.1"]),
-        (["serve", "--host", "192.0.2.1"], ["--host", "sign in"]),
+        (["serve", "--host", "192.0.2.1"], ["--host", "--identity"]),
         (["serve", "--host", "example.org"], ["--host", "'example.org'"]),
         (["serve", "--log-level", "loud"], ["--log-level", "'loud'", "warning"]),
     ],
@@ -86,6 +86,30 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"Port {port} is taken" in line
     assert "--port" in line
+
+
+@pytest.mark.parametrize(
+    ("store", "words", "code"),
+    [
+        ("mysql://me:sesame@there", "--store", 2),
+        ("sqlite:///{folder}/file/chats.sqlite3", "cannot be opened", 1),
+        pytest.param(
+            "postgresql://me:sesame@127.0.0.1:1/chats",
+            "cannot be reached",
+            1,
+            marks=pytest.mark.full,
+        ),
+    ],
+)
+def test_a_store_that_cannot_be_used_is_one_clear_line(
+    tmp_path: Path, store: str, words: str, code: int
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    address = store.format(folder=tmp_path)
+    done = run("serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--store", address)
+    assert words in only_line(done)
+    assert done.returncode == code
+    assert "sesame" not in done.stderr
 
 
 def test_a_variable_that_is_no_setting_is_told_and_serves_all_the_same(tmp_path: Path) -> None:
@@ -192,6 +216,7 @@ def test_the_first_page_is_there_when_the_address_is_printed(tmp_path: Path) -> 
     assert (tmp_path / "new" / "folder" / "generated").is_dir()
 
 
+@pytest.mark.full
 def test_an_option_wins_over_its_variable(tmp_path: Path) -> None:
     variables = {
         "HARNESS_WEB_PORT": "1",
@@ -206,6 +231,7 @@ def test_an_option_wins_over_its_variable(tmp_path: Path) -> None:
     assert not (tmp_path / "environment").exists()
 
 
+@pytest.mark.full
 def test_ipv6_loopback_is_served_at_an_address_a_browser_takes(tmp_path: Path) -> None:
     with serving("--host", "::1", "--data-dir", str(tmp_path)) as server:
         assert server.address.startswith("http://[::1]:")

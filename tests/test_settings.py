@@ -12,8 +12,9 @@ from pydantic import AliasChoices, ValidationError
 
 from tests.support.environment import is_ours
 from web.harness.mcp.tokens import FileTokenStore
-from web.harness.values.config import DEMO_MODEL, ModelName
+from web.harness.values.config import DEMO_MODEL, SMALL_DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
+from web.harness.values.usage import Prices
 from web.settings import (
     DEFAULT_ANTHROPIC,
     DEFAULT_OPENAI,
@@ -45,6 +46,25 @@ def test_defaults_serve_the_demo_on_this_machine() -> None:
     assert settings.models == (DEMO_MODEL,)
 
 
+def test_chats_remember_below_the_data_folder_unless_told_otherwise() -> None:
+    assert (read_settings().memory, read_settings().memory_dir) == (True, None)
+    with (
+        variables(HARNESS_WEB_MEMORY="perhaps"),
+        pytest.raises(ConfigurationError, match="HARNESS_WEB_MEMORY"),
+    ):
+        read_settings()
+    with (
+        variables(HARNESS_WEB_MEMORY_DIR=" "),
+        pytest.raises(ConfigurationError, match="HARNESS_WEB_MEMORY_DIR"),
+    ):
+        read_settings()
+
+
+def test_the_demo_model_with_a_small_context_can_be_offered() -> None:
+    settings = read_settings({"model": ["demo:small"]})
+    assert settings.models == (SMALL_DEMO_MODEL, DEMO_MODEL)
+
+
 def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
     with variables(
         HARNESS_WEB_HOST="::1",
@@ -53,10 +73,16 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         HARNESS_WEB_DATA_DIR=str(tmp_path),
         HARNESS_WEB_OPEN="0",
         HARNESS_WEB_LOG_LEVEL="debug",
+        HARNESS_WEB_IDENTITY="header:X-User",
+        HARNESS_WEB_TRUSTED_PROXY="10.0.0.5, 10.1.0.0/16",
+        HARNESS_WEB_ALLOW_HOST="Chat.Example.com",
+        HARNESS_WEB_MEMORY="off",
+        HARNESS_WEB_MEMORY_DIR=str(tmp_path / "memory"),
         HARNESS_WEB_MCP_CONFIG=str(tmp_path / "servers.json"),
         HARNESS_WEB_MCP_TOKENS=str(tmp_path / "tokens.json"),
         HARNESS_WEB_MCP_CLIENT_METADATA_URL="https://chat.example/client.json",
         HARNESS_WEB_LIMITS__MAX_CHATS="7",
+        HARNESS_WEB_PRICES='{"openai:a": [3, 15]}',
         OPENAI_API_KEY=SECRET,
         OPENAI_BASE_URL="http://127.0.0.1:11434/v1/",
     ):
@@ -68,7 +94,12 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
     assert settings.mcp_tokens == tmp_path / "tokens.json"
     assert settings.mcp_client_metadata_url == "https://chat.example/client.json"
     assert settings.log_level == "debug"
+    assert settings.identity == "header:X-User"
+    assert settings.trusted_proxy == ("10.0.0.5", "10.1.0.0/16")
+    assert settings.allow_host == ("chat.example.com",)
+    assert (settings.memory, settings.memory_dir) == (False, tmp_path / "memory")
     assert settings.limits == ServerLimits(max_chats=7)
+    assert settings.prices == {ModelName("openai", "a"): Prices(3.0, 15.0)}
     assert settings.openai_api_key is not None
     assert settings.openai_api_key.get_secret_value() == SECRET
     assert settings.openai_base_url == "http://127.0.0.1:11434/v1"
@@ -144,6 +175,8 @@ def test_a_refused_address_of_a_model_does_not_repeat_its_password() -> None:
         ("HARNESS_WEB_LOG_LEVEL", "loud"),
         ("HARNESS_WEB_DATA_DIR", "~no-such-person/chats"),
         ("HARNESS_WEB_LIMITS__MAX_CHATS", "0"),
+        ("HARNESS_WEB_PRICES", "3 and 15"),
+        ("HARNESS_WEB_PRICES", '{"openai:a": [3]}'),
         ("OPENAI_BASE_URL", "localhost:11434"),
     ],
 )
@@ -223,6 +256,24 @@ def test_what_others_can_reach_is_refused(host: str) -> None:
         read_settings({"host": host})
 
 
+def test_with_an_identity_others_can_reach_it_by_address_and_by_the_names_it_is_told() -> None:
+    settings = read_settings({"host": "0.0.0.0", "identity": "token:x"})
+    assert settings.hosts == ("0.0.0.0",)
+    named = {"host": "10.0.0.1", "identity": "token:x", "allow_host": ["a.example", "b"]}
+    assert read_settings(named).hosts == ("a.example", "b", "10.0.0.1")
+
+
+@pytest.mark.parametrize("name", ["https://a.example", "a.example:80", "a b", "-a", "*"])
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="--allow-host"):
+        read_settings({"identity": "token:x", "allow_host": [name]})
+
+
+def test_a_name_without_an_identity_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="--allow-host: others would reach"):
+        read_settings({"allow_host": ["a.example"]})
+
+
 def test_a_window_opens_only_before_somebodys_eyes() -> None:
     with variables(DISPLAY=":0"):
         assert read_settings().has_screen
@@ -257,3 +308,14 @@ def test_how_much_files_and_attachments_may_be_is_a_setting() -> None:
     with variables(**{f"HARNESS_WEB_LIMITS__{name}": str(most) for name, most in names.items()}):
         limits = read_settings().limits
     assert limits == ServerLimits(**{name.lower(): most for name, most in names.items()})
+
+
+def test_where_chats_are_kept_is_a_setting_that_no_repr_shows() -> None:
+    assert read_settings().store == "memory"
+    address = "postgresql://me:sesame@there/chats"
+    settings = read_settings({"store": address})
+    assert settings.store == address
+    assert "sesame" not in repr(settings)
+    for wrong in ("mysql://x", "sqlite:", "sqlite:///", "", "Memory"):
+        with pytest.raises(ConfigurationError, match="--store"):
+            read_settings({"store": wrong})

@@ -11,44 +11,52 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import datetime
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from web import __version__
 from web.chats.attachments import AttachmentLimits
-from web.chats.chat import Chat
 from web.chats.chat_limits import ChatLimits
 from web.chats.equipment import joined
+from web.chats.equipping import Equipment, TurnLimits
 from web.chats.folders import ChatFolders
-from web.chats.identity import LocalIdentity
+from web.chats.memories import ChatMemories
+from web.chats.own_tools import OwnTools
 from web.chats.parts import Clock
-from web.chats.records import InMemoryChatRecords
 from web.chats.registry import Chats
 from web.chats.servers import Servers
 from web.chats.skills import ChatSkills
+from web.chats.snapshots import ChatSnapshots
+from web.chats.storing import ChatStores, at, in_memory
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Equipment, TurnLimits, Turns
-from web.harness.builtin import ChatFiles, standard_tools
+from web.chats.turns import Turns
 from web.harness.builtin.file_limits import FileLimits
 from web.harness.host import HarnessRuntime
 from web.harness.mcp.spec import ServerSpec
 from web.harness.providers import make_provider
-from web.harness.sessions.event_log import InMemoryEventLog
-from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.resources import ResourcePool
+from web.harness.sessions.opening import store_kind
 from web.harness.skills.library import SkillLibrary
 from web.harness.tools.registry import ToolRegistry
-from web.harness.tools.tool import Tool
 from web.harness.values.config import DEMO_MODEL, AgentConfig, ModelName
 from web.harness.values.model import Provider
-from web.paths import generated_dir, sample_skills_dir, skills_dir, static_dir, templates_dir
+from web.paths import (
+    generated_dir,
+    memory_dir,
+    sample_skills_dir,
+    skills_dir,
+    static_dir,
+    templates_dir,
+)
 from web.settings import (
     ServerLimits,
     Settings,
     configured_servers,
     process_environment,
+    request_identity,
     token_store,
 )
 from web.ui.api import api_routes
@@ -56,12 +64,16 @@ from web.ui.api_attachments import MESSAGES, most_message_bytes
 from web.ui.approval_pages import approval_page_routes
 from web.ui.blobs import blob_routes
 from web.ui.errors import ErrorAnswers, html_errors
+from web.ui.exact_routes import make_exact
 from web.ui.file_forms import file_form_routes
 from web.ui.file_pages import file_page_routes
 from web.ui.form_data import MAX_TEXT_BYTES
 from web.ui.forms import MESSAGES as TYPED, form_routes
 from web.ui.fragments import Fragments
+from web.ui.identity import RequestIdentity
+from web.ui.loaded import LoadedChats
 from web.ui.markdown import prepare_block, render_block, warm
+from web.ui.memory_forms import memory_form_routes
 from web.ui.middleware import safety
 from web.ui.open_streams import OpenStreams
 from web.ui.pages import page_routes
@@ -74,14 +86,27 @@ from web.ui.sign_in import sign_in_routes
 from web.ui.skill_forms import skill_form_routes
 from web.ui.skill_pages import skill_page_routes
 from web.ui.skill_uploads import MAX_UPLOAD_BYTES, SKILL_UPLOADS
+from web.ui.snapshot_forms import (
+    FORM_BYTES as SNAPSHOT_FORM_BYTES,
+    SNAPSHOTS,
+    snapshot_form_routes,
+)
 from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
+from web.ui.token_pages import token_page_routes
 from web.ui.upload_forms import FORM_BYTES, UPLOADS, upload_form_routes
 
-MEMORY_WORDS = (
-    "Chats are kept in the memory of this server. A refresh, a closed tab or a lost network lose "
-    "nothing; a restart of the server ends them."
-)
+STORE_WORDS = {
+    "memory": "Chats are kept in the memory of this server. A refresh, a closed tab or a lost "
+    "network lose nothing; a restart of the server ends them.",
+    "sqlite": "Chats are kept in a database on the server's disk: they outlive a restart. An "
+    "answer that is being written when the server is killed stays incomplete, and can be asked "
+    "for again.",
+    "postgresql": "Chats are kept in a PostgreSQL database: they outlive a restart, and other "
+    "servers on the same database show them too. An answer that is being written when its server "
+    "is killed stays incomplete, and can be asked for again.",
+}
+"""What becomes of chats, by the kind of store."""
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant in a web chat. Answer in markdown. "
@@ -103,8 +128,9 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
         # A model that cannot be asked, say for want of a key, is told of now and not in a chat.
         for model in settings.models:
             own.get(model)
-    tasks = TaskOwner()
-    services = _services(settings, providers or own.get, tasks)
+    identity = request_identity(settings)
+    tasks, resources = TaskOwner(), ResourcePool()
+    stores, services = _services(settings, identity, providers or own.get, tasks, resources)
     answers = ErrorAnswers(html_errors(services))
 
     @asynccontextmanager
@@ -112,20 +138,26 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
         # What is slow at its first use is used once before anybody waits for it.
         warm()
         services.tools(None)
+        await stores.open()
         async with tasks:
+            services.chats.start()
             services.chats.servers.start()
             services.chats.files.start()
             services.chats.skills.start()
+            services.chats.memories.start()
             try:
                 yield
             finally:
                 await services.chats.servers.aclose()
                 services.chats.files.stop()
+        await resources.aclose()
+        await stores.aclose()
         await own.aclose()
 
     application = Starlette(
         routes=[
             *page_routes(services),
+            *token_page_routes(services),
             *form_routes(services),
             *approval_page_routes(services),
             *server_form_routes(services),
@@ -136,7 +168,9 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             *file_page_routes(services),
             *file_form_routes(services),
             *skill_page_routes(services),
+            *memory_form_routes(services),
             *upload_form_routes(services),
+            *snapshot_form_routes(services),
             *stream_routes(services),
             *blob_routes(services),
             *api_routes(services),
@@ -148,12 +182,22 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             style_route(static_dir()),
             Mount("/static", StaticFiles(directory=static_dir())),
         ],
-        middleware=safety(settings.limits.max_request_bytes, answers, larger=_larger(settings)),
+        middleware=[
+            *safety(
+                settings.limits.max_request_bytes,
+                answers,
+                allowed_hosts=settings.hosts,
+                identity=identity,
+                larger=_larger(settings),
+            ),
+            Middleware(LoadedChats, services=services),
+        ],
         exception_handlers=answers.handlers,
         lifespan=lifespan,
     )
     # An address with a slash too many is none of ours, for people and programs alike.
     application.router.redirect_slashes = False
+    make_exact(application.routes)
     return application
 
 
@@ -168,7 +212,7 @@ class _OwnProviders:
         provider = self._made.get(model.provider)
         if provider is None:
             key, address = self._access(model.provider)
-            provider = make_provider(model.provider, api_key=key, base_url=address)
+            provider = make_provider(model.provider, api_key=key, base_url=address, variables=True)
             self._made[model.provider] = provider
         return provider
 
@@ -186,55 +230,76 @@ class _OwnProviders:
         return (secret.get_secret_value() if secret is not None else None), address
 
 
-def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiServices:
+def _services(
+    settings: Settings,
+    identity: RequestIdentity,
+    providers: Providers,
+    tasks: TaskOwner,
+    resources: ResourcePool,
+) -> tuple[ChatStores, UiServices]:
     clock = Clock(secrets.token_hex(4))
-    sessions = InMemorySessionStore()
-    events = InMemoryEventLog(
-        time.time, lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new)
+    stores, connect = (
+        in_memory(time.time) if settings.store == "memory" else at(settings.store, time.time, tasks)
     )
+    sessions, events = stores.sessions, stores.events
     folders = ChatFolders(
-        generated_dir(settings.data_dir), tasks, limits=_file_limits(settings.limits)
+        generated_dir(settings.data_dir),
+        tasks,
+        limits=_file_limits(settings.limits),
+        stored=settings.store != "memory",
     )
-    own_tools = _OwnTools(folders)
+    own_tools = OwnTools(folders)
     servers = Servers(
         tasks,
         process_environment(),
         new_id=lambda: secrets.token_hex(8),
         host=configured_servers(settings),
-        demo=DEMO_SERVER,
+        # It is a command, and those are only for whoever sits at this machine.
+        demo=DEMO_SERVER if identity.is_local else None,
         max_per_chat=settings.limits.max_servers,
         providers=providers,
         folder=folders.folder,
         tokens=token_store(settings),
+        resources=resources,
         client_metadata_url=settings.mcp_client_metadata_url or "",
     )
     skills = ChatSkills(
-        # Whoever reaches this server is the person at this machine, whose folder of skills it is.
-        SkillLibrary(skills_dir(settings.data_dir), sample_skills_dir(), own_writable=True),
+        # The server's own skills are those of the person at this machine.
+        SkillLibrary(
+            skills_dir(settings.data_dir), sample_skills_dir(), own_writable=identity.is_local
+        ),
         tasks,
         folder=folders.folder,
         environ=process_environment(),
         files=folders.of,
     )
+    memories = ChatMemories(
+        tasks,
+        settings.memory_dir or memory_dir(settings.data_dir),
+        on=settings.memory,
+        undo_seconds=settings.limits.undo_seconds,
+    )
     turns = Turns(
         tasks=tasks,
-        runtime=HarnessRuntime(sessions),
+        runtime=HarnessRuntime(sessions, resources),
         events=events,
         equipment=Equipment(
             AgentConfig(model=settings.models[0], system_prompt=SYSTEM_PROMPT),
             providers,
             lambda chat: ToolRegistry(own_tools.of(chat)),
-            joined(servers.connected, skills.connected),
+            joined(servers.connected, skills.connected, memories.connected),
+            prices=settings.prices,
         ),
         limits=_turn_limits(settings.limits),
         now=time.time,
         changed=lambda chat: chats.show(chat),
+        journal=stores.journal,
     )
     chats = Chats(
         tasks=tasks,
         turns=turns,
         sessions=sessions,
-        records=InMemoryChatRecords(),
+        records=stores.records,
         clock=clock,
         models=settings.models,
         limits=ChatLimits(
@@ -250,25 +315,42 @@ def _services(settings: Settings, providers: Providers, tasks: TaskOwner) -> UiS
         skills=skills,
         files=folders,
         servers=servers,
+        memories=memories,
+        kept=connect(turns),
     )
+    kind = store_kind(settings.store) or "memory"
     environment = make_environment(templates_dir())
-    return UiServices(
+    services = UiServices(
         chats=chats,
         events=events,
-        identity=LocalIdentity(),
+        identity=identity,
         fragments=Fragments(environment, render_block, prepare_block),
         templates=environment,
         open_streams=OpenStreams(settings.limits.max_open_streams),
-        tools=lambda chat: [*own_tools.of(chat), *(skills.tools(chat) if chat else ())],
+        tools=lambda chat: [
+            *own_tools.of(chat),
+            *(skills.tools(chat) if chat else ()),
+            *memories.tools(chat),
+        ],
         demo=settings.models == (DEMO_MODEL,),
-        memory=MEMORY_WORDS,
-        store="memory",
+        memory=STORE_WORDS[kind],
+        store=kind,
         version=__version__,
         new_id=lambda: secrets.token_hex(8),
         max_request_bytes=settings.limits.max_request_bytes,
         files=folders.of,
         max_file_bytes=_most_uploaded(settings.limits),
+        snapshots=ChatSnapshots(
+            chats,
+            turns,
+            sessions,
+            turns.equipment,
+            max_bytes=settings.limits.max_snapshot_bytes,
+            now=time.time,
+            new_id=lambda: secrets.token_hex(8),
+        ),
     )
+    return stores, services
 
 
 def _larger(settings: Settings) -> dict[re.Pattern[str], int]:
@@ -278,6 +360,7 @@ def _larger(settings: Settings) -> dict[re.Pattern[str], int]:
         TYPED: min(8 * settings.limits.max_request_bytes, MAX_TEXT_BYTES),
         MESSAGES: most_message_bytes(_attachment_limits(settings.limits)),
         SKILL_UPLOADS: MAX_UPLOAD_BYTES,
+        SNAPSHOTS: settings.limits.max_snapshot_bytes + SNAPSHOT_FORM_BYTES,
     }
 
 
@@ -314,16 +397,3 @@ def _most_uploaded(limits: ServerLimits) -> int:
     """How large a file may be that comes by the page: it has to fit a request as well."""
     room = limits.max_upload_bytes - min(FORM_BYTES, limits.max_upload_bytes // 2)
     return min(limits.max_file_bytes, limits.max_files_bytes, room)
-
-
-class _OwnTools:
-    """The ready-made tools of each chat, over its own files."""
-
-    def __init__(self, folders: ChatFolders) -> None:
-        self._folders = folders
-        # What a new chat would have is only ever shown: it has no folder.
-        self._nobodys = ChatFiles(folders.root)
-
-    def of(self, chat: Chat | None) -> list[Tool]:
-        files = self._folders.of(chat) if chat is not None else self._nobodys
-        return standard_tools(files, lambda: datetime.now().astimezone())

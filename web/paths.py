@@ -52,6 +52,11 @@ def skills_dir(data_dir: Path) -> Path:
     return data_dir / "skills"
 
 
+def memory_dir(data_dir: Path) -> Path:
+    """Where notes and facts are kept that outlive a chat, by whose they are."""
+    return data_dir / "memory"
+
+
 def generated_dir(data_dir: Path) -> Path:
     """The folder in which chats make their files."""
     return data_dir / "generated"

@@ -6,8 +6,8 @@ A setting comes from, in this order: an option of the command line, an environme
 
 from __future__ import annotations
 
-import ipaddress
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,15 +28,27 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from web.harness.mcp.spec import ServerSpec, read_servers
 from web.harness.mcp.tokens import FileTokenStore, TokenStore
-from web.harness.values.config import DEMO_MODEL, ModelName
+from web.harness.sessions.opening import FORMS, store_kind
+from web.harness.values.config import DEMO_MODEL, SMALL_DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
+from web.harness.values.price_list import read_prices
+from web.harness.values.usage import Prices
 from web.paths import default_data_dir
+from web.ui.identity import (
+    LocalPerson,
+    RequestIdentity,
+    check_reach,
+    is_loopback,
+    read_identity,
+)
 
 DEFAULT_OPENAI = ModelName("openai", "gpt-5.4")
 DEFAULT_ANTHROPIC = ModelName("anthropic", "claude-sonnet-5")
 PROVIDERS = ("openai", "anthropic", "demo")
 
 LogLevel = Literal["debug", "info", "warning", "error"]
+
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
 class ServerLimits(BaseModel):
@@ -73,6 +85,8 @@ class ServerLimits(BaseModel):
     """Of all files of one chat."""
     kept_versions: PositiveInt = 50
     """Of one file; the oldest go first."""
+    max_snapshot_bytes: PositiveInt = 32 * 1024 * 1024
+    """Of one snapshot of a chat, saved or loaded."""
     kept_runs: PositiveInt = 20
     """Runs of one chat whose events are all kept in memory; of older ones what the record needs."""
 
@@ -92,15 +106,30 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8420, ge=0, le=65535)
     """0 means any free port."""
+    identity: str | None = None
+    """How it is known who asks, `header:NAME[,TENANT]` or `token:FILE`; see `request_identity`."""
+    trusted_proxy: Annotated[tuple[str, ...], NoDecode] = ()
+    """Addresses of proxies that name people in headers."""
+    allow_host: Annotated[tuple[str, ...], NoDecode] = ()
+    """Names under which browsers reach this server, beside those of loopback and addresses."""
     model: Annotated[tuple[ModelName, ...], NoDecode] = ()
     """The models that were asked for; `models` is what is offered."""
     data_dir: Path = Field(default_factory=default_data_dir)
+    store: str = Field(default="memory", repr=False)
+    """Where chats are kept: `memory`, `sqlite:///PATH` or `postgresql://...`. It may hold a
+    password, and is not shown."""
     mcp_config: Path | None = None
     """A file with MCP servers that every chat has."""
     mcp_tokens: Path | None = None
     """A file in which sign-ins to MCP servers outlive this server; without one they end with it."""
     mcp_client_metadata_url: str | None = None
     """Where `/oauth/client-metadata.json` is published for those who sign people in."""
+    memory: bool = True
+    """Whether new chats use what is remembered beyond a chat; each has a switch of its own."""
+    memory_dir: Path | None = None
+    """Where that is kept; without one in `memory/` below the data folder."""
+    prices: Annotated[dict[ModelName, Prices], NoDecode] = {}
+    """What models cost, as JSON: US dollars per million tokens that go in, and that come out."""
     open_browser: bool = Field(default=True, validation_alias="HARNESS_WEB_OPEN")
     log_level: LogLevel = "warning"
     limits: ServerLimits = ServerLimits()
@@ -117,21 +146,22 @@ class Settings(BaseSettings):
     )
     """The screen of this machine, where its system names one."""
 
-    @field_validator("host")
+    @field_validator("trusted_proxy", "allow_host", mode="before")
     @classmethod
-    def _is_loopback(cls, host: str) -> str:
-        if host == "localhost":
-            return host
-        try:
-            loopback = ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            loopback = False
-        if not loopback:
-            raise ValueError(
-                f"'{host}' is not this machine alone. Everybody who reaches the server could use "
-                "it, because people cannot sign in yet; use 127.0.0.1, ::1 or localhost"
-            )
-        return host
+    def _read_several(cls, given: Any) -> tuple[str, ...]:
+        texts = [given] if isinstance(given, str) else list(given)
+        return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+
+    @field_validator("allow_host")
+    @classmethod
+    def _are_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not _HOST_NAME.fullmatch(name):
+                raise ValueError(
+                    f"'{name[:80]}' is no name of a host. Write it without http:// and port, "
+                    "such as chat.example.com"
+                )
+        return tuple(name.lower() for name in names)
 
     @field_validator("port", mode="before")
     @classmethod
@@ -152,6 +182,11 @@ class Settings(BaseSettings):
             names += found
         return tuple(dict.fromkeys(_known_model(name) for name in names))
 
+    @field_validator("prices", mode="before")
+    @classmethod
+    def _read_prices(cls, given: Any) -> dict[ModelName, Prices]:
+        return read_prices(given) if isinstance(given, str) else given
+
     @field_validator("data_dir", mode="before")
     @classmethod
     def _is_named(cls, folder: Any) -> Any:
@@ -159,12 +194,19 @@ class Settings(BaseSettings):
             raise ValueError("this names no folder; '.' is the one you are in")
         return folder
 
-    @field_validator("mcp_config", "mcp_tokens", mode="before")
+    @field_validator("mcp_config", "mcp_tokens", "memory_dir", mode="before")
     @classmethod
     def _is_a_file(cls, file: Any) -> Any:
         if isinstance(file, str) and not file.strip():
-            raise ValueError("this names no file")
+            raise ValueError("this names no file or folder")
         return file
+
+    @field_validator("store")
+    @classmethod
+    def _is_a_store(cls, store: str) -> str:
+        if store_kind(store) is None:
+            raise ValueError(f"this is no store. There are {FORMS}")
+        return store
 
     @field_validator("log_level", mode="before")
     @classmethod
@@ -174,7 +216,7 @@ class Settings(BaseSettings):
             raise ValueError(f"'{level}' is no level of the log. There are {', '.join(levels)}")
         return level
 
-    @field_validator("data_dir", "mcp_config", "mcp_tokens")
+    @field_validator("data_dir", "mcp_config", "mcp_tokens", "memory_dir")
     @classmethod
     def _is_absolute(cls, path: Path | None) -> Path | None:
         if path is None:
@@ -216,6 +258,12 @@ class Settings(BaseSettings):
         return tuple(dict.fromkeys([*asked, DEMO_MODEL]))
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        """Names that requests may have in their Host header, beside those of loopback."""
+        own = () if self.identity is None or is_loopback(self.host) else (self.host,)
+        return (*self.allow_host, *own)
+
+    @property
     def has_screen(self) -> bool:
         """Whether a browser window would appear before somebody's eyes."""
         if self.unattended:
@@ -230,12 +278,43 @@ def read_settings(options: Mapping[str, Any] | None = None) -> Settings:
     """
     given = dict(options or {})
     try:
-        return Settings(**given)
+        settings = Settings(**given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = [str(step) for step in first["loc"]]
         said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
         raise ConfigurationError(f"{_source(path, given)}: {said}.") from None
+    _check_reach(settings, given)
+    return settings
+
+
+def request_identity(settings: Settings) -> RequestIdentity:
+    """How this server knows who asks.
+
+    Raises ConfigurationError in one line for a way that cannot be followed, a file that cannot be
+    used, or a server that others could reach and that knows nobody.
+    """
+    _check_reach(settings, {})
+    try:
+        return read_identity(settings.identity, settings.trusted_proxy)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--identity: {error.message}", hint=error.hint) from None
+
+
+def _check_reach(settings: Settings, given: Mapping[str, Any]) -> None:
+    if settings.identity is not None:
+        return
+    try:
+        check_reach(settings.host, LocalPerson())
+    except ConfigurationError as error:
+        source = _source(["host"], given)
+        raise ConfigurationError(f"{source}: {error.message}", hint=error.hint) from None
+    if settings.allow_host:
+        raise ConfigurationError(
+            f"{_source(['allow_host'], given)}: others would reach the server by this name, and it "
+            "would take them all for one person.",
+            hint="Say --identity too.",
+        )
 
 
 def configured_servers(settings: Settings) -> tuple[ServerSpec, ...]:
@@ -310,6 +389,8 @@ def _known_model(text: str) -> ModelName:
         raise ValueError(
             f"'{name.provider}' is no provider of models. There are {', '.join(PROVIDERS)}"
         )
-    if name.provider == DEMO_MODEL.provider and name != DEMO_MODEL:
-        raise ValueError(f"'{name}' is no model. The only one of its provider is {DEMO_MODEL}")
+    if name.provider == DEMO_MODEL.provider and name not in (DEMO_MODEL, SMALL_DEMO_MODEL):
+        raise ValueError(
+            f"'{name}' is no model. Those of its provider are {DEMO_MODEL} and {SMALL_DEMO_MODEL}"
+        )
     return name

@@ -17,6 +17,7 @@ Scenarios
     chats     memory of an open chat before its first message
     page      the first page: after the command, and in Chromium with an empty cache
     markdown  what rendering a long answer costs
+    turns     10,000 turns of the library with the demo model: what a late one costs, what is left
 
 Columns
     tokens/s  from the first message sent to the last token seen
@@ -50,8 +51,9 @@ from tests.bench.load import CASES, READERS, Case, Outcome, measure
 from tests.bench.memory import chat_bytes, stream_bytes
 from tests.bench.processes import Place, Running, anywhere, module, places, running, server
 from tests.bench.targets import Verdict, load_verdicts
+from tests.bench.turns import late_against_early, left_after
 
-OTHERS = ("idle", "chats", "page", "markdown")
+OTHERS = ("idle", "chats", "page", "markdown", "turns")
 COLUMNS = (
     f"{'case':<8} {'reader':<7} {'tokens/s':>9} {'first':>7} {'slowest':>8} {'p50':>8} {'p99':>8}"
     + (f" {'CPU':>7} {'proxy x':>8} {'others':>7} {'lost':>5} {'twice':>5}")
@@ -114,6 +116,12 @@ class Bench:
         yield Verdict("first page over the wire", seen.kilobytes, 60, "KB")
         yield Verdict("first page", seen.requests, 6, "requests")
         yield Verdict("composer usable after navigation", seen.usable_ms, 300, "ms")
+
+    def turns(self) -> Iterable[Verdict]:
+        ratio = uvloop.run(late_against_early(10_000))
+        yield Verdict("turns: a late one beside an early one", ratio, 1.3, "times")
+        left = uvloop.run(left_after(10_000)) / 1_000
+        yield Verdict("turns: left without the conversation", left, 100, "KB")
 
     def markdown(self) -> Iterable[Verdict]:
         """A program of its own prints what rendering costs, where there is one."""

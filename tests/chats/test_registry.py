@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.chat_room import chat_room, log_of
 from tests.support.scripted_provider import ScriptedProvider, says
-from web.chats.kinds import ChatSettings, Head, Row, Undo
+from web.chats.kinds import Head, Row, Undo
+from web.chats.setup_kinds import ChatSettings
 from web.chats.titles import title_of
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.values.errors import HarnessError, LimitExceeded, NotFound

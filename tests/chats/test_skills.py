@@ -13,11 +13,11 @@ from tests.support.chat_room import ChatRoom, chat_room
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.chats.chat import Chat
 from web.chats.equipment import joined
+from web.chats.equipping import Connected
 from web.chats.parts import Watcher
 from web.chats.skill_kinds import DeletedSkill, DeletedSkills, ShownSkill
 from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Connected
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.skills.library import SkillLibrary
 from web.harness.values.events import ApprovalRequired, ToolResult

@@ -7,6 +7,7 @@ import itertools
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from web.chats.condensed_kinds import Condensed
 from web.chats.kinds import (
     Call,
     Failure,
@@ -21,10 +22,12 @@ from web.chats.kinds import (
     UserMessage,
 )
 from web.chats.parts import Channel, Clock
-from web.chats.transcript import SHOWN_RESULT_CHARS, Transcript
+from web.chats.shown_calls import SHOWN_RESULT_CHARS
+from web.chats.transcript import Transcript
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
+    ContextCondensed,
     ErrorReport,
     Event,
     EventBody,
@@ -43,6 +46,7 @@ from web.harness.values.events import (
     Waiting,
 )
 from web.harness.values.usage import Usage
+from web.ui.markdown import render_block
 
 M, C = "r-1", "r-1-0"
 """The first answer of run `r`, and its first call."""
@@ -222,6 +226,22 @@ def test_a_dropped_attempt_takes_its_text_and_calls_back_and_says_so() -> None:
     assert not any(isinstance(data, Notice) and data.until for data in page.log())
 
 
+def test_what_the_model_is_not_sent_any_more_is_one_part_with_its_notes() -> None:
+    page = Page().happens(Waiting("Earlier messages are summarised", 0.0, "summary"))
+    assert page.transcript.status.text == "Summarising earlier messages"
+    assert len(page.log()) == 1
+    page.happens(
+        ContextCondensed(7000, 3000, "- one\n- two\n\nThree.", cleared=2, summarised=9),
+        TextDelta("and on", M),
+    )
+    assert page.log()[1] == Condensed(7000, 3000, cleared=2, summarised=9)
+    assert page.text("s-r-1") == "- one\n- two\n\n|Three."
+    assert page.text("a-r-1") == "and on"
+    page.happens(RunResult("failed", ""))
+    page.transcript.take_back("r")
+    assert page.channel.slot("s-r-1") == []
+
+
 def test_a_reader_that_saw_the_dropped_attempt_ends_with_the_new_text_alone() -> None:
     page = Page().happens(TextDelta("wrong\n\nstart", M))
     cursor = page.channel.changes(0).version
@@ -347,8 +367,17 @@ def test_looking_at_any_moment_changes_nothing_of_the_end(
     end: list[EventBody] = [UsageReport(M, Usage(), "m"), RunResult("completed", "x")]
     looked.happens(*end)
     unseen.happens(*end)
-    shown = [(part.id, part.data) for part in looked.channel.slot("a-r-1")]
-    assert shown == [(part.id, part.data) for part in unseen.channel.slot("a-r-1")]
+    assert as_shown(looked) == as_shown(unseen)
+
+
+def as_shown(page: Page) -> list[tuple[str, str]]:
+    """The blocks of an answer as HTML: a table that was cut shows what one does that was not."""
+    shown = [
+        (part.id, render_block(part.data.block))
+        for part in page.channel.slot("a-r-1")
+        if isinstance(part.data, MarkdownBlock)
+    ]
+    return [(id_, (it.before + it.after).replace(' data-slot=""', "")) for id_, it in shown]
 
 
 def test_a_remark_stays_in_the_log() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,8 @@ from tests.harness.agent.agents import tools
 from tests.support.chat_room import ChatRoom, chat_room, log_of
 from tests.support.scripted_provider import ScriptedProvider, breaks, calls, says
 from web.chats.chat import Chat, Turn
+from web.chats.driving import GRANTS, Driver
 from web.chats.kinds import Call, Failure, Grant, Queued, UserMessage
-from web.chats.turns import GRANTS
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.tools.registry import ToolRegistry
 from web.harness.values.errors import (
@@ -306,9 +307,7 @@ async def test_a_provider_that_cannot_be_made_fails_the_run_with_its_words() -> 
         def refuse(model: object) -> ScriptedProvider:
             raise HarnessError("No key.", hint="Set OPENAI_API_KEY.", code="configuration_error")
 
-        room.turns._equipment = type(room.turns._equipment)(
-            room.turns._equipment.config, refuse, room.turns._equipment.tools
-        )
+        room.turns._driver = Driver(replace(room.turns.equipment, provider=refuse))
         turn = await room.say(chat)
         assert (await room.result(turn.run_id)).reason == "configuration_error"
         (failure,) = [data for data in log_of(chat) if isinstance(data, Failure)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from web.__main__ import main
-from web.chats.presence import Presence
+from web.chats.presence import STORED, Presence
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.versions import Origin
 
@@ -60,6 +60,12 @@ def test_a_folder_of_a_running_server_is_left_alone(
     capsys.readouterr()
     assert run(tmp_path, "--clean", "--yes") == 0
     assert (used.exists(), unmarked.exists()) == (False, False)
+
+
+def test_the_folder_of_a_chat_in_a_store_is_left_alone_without_a_server(tmp_path: Path) -> None:
+    stored, left = make(tmp_path, "stored", server=STORED), make(tmp_path, "left")
+    assert run(tmp_path, "--clean", "--yes") == 0
+    assert (stored.exists(), left.exists()) == (True, False)
 
 
 def test_links_are_not_followed_and_other_things_stay(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ SCENARIOS = {
 _QUICK = {
     ("2026-07-28", "sep-2322-client-request-state"),
     ("2026-07-28", "auth/scope-step-up"),
-    ("2025-11-25", "elicitation-sep1034-client-defaults"),
 }
 
 

@@ -17,17 +17,20 @@ from tests.support.skills import no_skills
 from web.chats.chat import Chat, Turn
 from web.chats.chat_limits import ChatLimits
 from web.chats.equipment import joined
+from web.chats.equipping import Equipment, TurnLimits
 from web.chats.folders import ChatFolders
 from web.chats.kinds import PartData
+from web.chats.memories import ChatMemories
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
 from web.chats.registry import Chats
 from web.chats.servers import Servers
 from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Equipment, TurnLimits, Turns
+from web.chats.turns import Turns
 from web.harness.host import HarnessRuntime
 from web.harness.mcp.spec import ServerSpec
+from web.harness.resources import ResourcePool
 from web.harness.sessions.event_log import InMemoryEventLog
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.in_memory import InMemorySessionStore
@@ -36,6 +39,11 @@ from web.harness.values.config import AgentConfig, ModelName, Retry
 from web.harness.values.events import Event, EventBody, RunResult
 
 MODELS = (ModelName("demo", "demo"), ModelName("openai", "other"))
+
+
+def no_memories(tasks: TaskOwner) -> ChatMemories:
+    """What chats have where nothing outlives them."""
+    return ChatMemories(tasks, None)
 
 
 @dataclass
@@ -50,6 +58,7 @@ class ChatRoom:
     provider: ScriptedProvider
     models: list[str]
     tasks: TaskOwner
+    resources: ResourcePool
 
     async def new_chat(self, **given: str) -> Chat:
         return await self.chats.create(LOCAL_IDENTITY, **given)
@@ -103,6 +112,7 @@ async def chat_room(
     host: Sequence[ServerSpec] = (),
     folder: Callable[[Chat], Path] | None = None,
     make_skills: Callable[[TaskOwner], ChatSkills] = no_skills,
+    make_memories: Callable[[TaskOwner], ChatMemories] = no_memories,
     root: Path = NO_FOLDER,
 ) -> AsyncIterator[ChatRoom]:
     times, ids = itertools.count(1_000), itertools.count(1)
@@ -110,7 +120,7 @@ async def chat_room(
         lambda: float(next(times)),
         lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new),
     )
-    sessions, records = InMemorySessionStore(), InMemoryChatRecords()
+    sessions, records, resources = InMemorySessionStore(), InMemoryChatRecords(), ResourcePool()
     models: list[str] = []
 
     def provide(model: ModelName) -> ScriptedProvider:
@@ -125,17 +135,18 @@ async def chat_room(
             host=host,
             providers=provide,
             folder=folder,
+            resources=resources,
         )
-        skills = make_skills(tasks)
+        skills, memories = make_skills(tasks), make_memories(tasks)
         turns = Turns(
             tasks=tasks,
-            runtime=HarnessRuntime(sessions),
+            runtime=HarnessRuntime(sessions, resources),
             events=events,
             equipment=Equipment(
                 AgentConfig(retry=Retry(attempts=3, backoff_seconds=0.001)),
                 provide,
                 lambda chat: tools or ToolRegistry(),
-                joined(servers.connected, skills.connected),
+                joined(servers.connected, skills.connected, memories.connected),
             ),
             limits=TurnLimits(max_running, max_queued, max_message_chars, kept_runs),
             now=lambda: float(next(times)),
@@ -154,8 +165,9 @@ async def chat_room(
             skills=skills,
             files=ChatFolders(root, tasks),
             servers=servers,
+            memories=memories,
         )
-        yield ChatRoom(chats, turns, events, sessions, records, provider, models, tasks)
+        yield ChatRoom(chats, turns, events, sessions, records, provider, models, tasks, resources)
 
 
 def log_of(chat: Chat, slot: str = "log") -> list[PartData]:

@@ -23,11 +23,12 @@ sys.stdin.read()
 
 
 @contextmanager
-def lock_held(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """`folder` is that of a chat. The lock goes with the process, at the end of the block."""
-    reserved = folder / ".harness"
-    reserved.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-S", "-E", "-c", _PROGRAM, str(reserved / "lock")]
+def lock_held(folder: Path, name: str = ".harness/lock") -> Iterator[subprocess.Popen[str]]:
+    """`folder` is that of a chat, unless another `name` of the file is given. The lock goes with
+    the process, at the end of the block."""
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-S", "-E", "-c", _PROGRAM, str(file)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
         try:

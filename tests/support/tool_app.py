@@ -5,7 +5,7 @@ Each tool gets what keeps the binary data of its chat.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -19,12 +19,14 @@ from tests.support.scripted_provider import ScriptedProvider
 from tests.support.skills import no_skills
 from web.chats.chat import Chat
 from web.chats.chat_limits import ChatLimits
+from web.chats.equipping import Equipment, TurnLimits
 from web.chats.folders import ChatFolders
 from web.chats.parts import Clock
 from web.chats.records import InMemoryChatRecords
 from web.chats.registry import Chats
+from web.chats.snapshots import ChatSnapshots
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Equipment, TurnLimits, Turns
+from web.chats.turns import Turns
 from web.harness.host import HarnessRuntime
 from web.harness.sessions.event_log import InMemoryEventLog
 from web.harness.sessions.identity import HarnessIdentity
@@ -41,12 +43,14 @@ from web.ui.file_forms import file_form_routes
 from web.ui.file_pages import file_page_routes
 from web.ui.forms import form_routes
 from web.ui.fragments import Fragments
+from web.ui.identity import Headers
 from web.ui.markdown import prepare_block, render_block
 from web.ui.middleware import safety
 from web.ui.open_streams import OpenStreams
 from web.ui.pages import page_routes
 from web.ui.scripts import script_route, style_route
 from web.ui.services import UiServices
+from web.ui.snapshot_forms import snapshot_form_routes
 from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
 
@@ -55,8 +59,11 @@ USER = "x-user"
 
 
 class HeaderIdentity:
-    def identify(self, headers: Mapping[str, str]) -> HarnessIdentity:
-        return HarnessIdentity("local", headers.get(USER, "local"))
+    is_local = False
+    hint = ""
+
+    def identify(self, headers: Headers, peer: str | None) -> HarnessIdentity:
+        return HarnessIdentity("local", dict(headers).get(USER.encode(), b"local").decode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,15 @@ def _services(
         max_request_bytes=1_000_000,
         files=chats.files.of,
         max_file_bytes=1_000_000,
+        snapshots=ChatSnapshots(
+            chats,
+            turns,
+            sessions,
+            turns.equipment,
+            max_bytes=1_000_000,
+            now=lambda: float(next(times)),
+            new_id=lambda: f"x{next(ids)}",
+        ),
     )
 
 
@@ -145,6 +161,7 @@ def _app(services: UiServices) -> Starlette:
             *approval_page_routes(services),
             *file_page_routes(services),
             *file_form_routes(services),
+            *snapshot_form_routes(services),
             *stream_routes(services),
             *blob_routes(services),
             *api_routes(services),

@@ -163,6 +163,16 @@ async def test_a_message_can_be_sent_as_soon_as_the_result_was_read(tmp_path: Pa
             await server.events(await server.send(chat, "again"))
 
 
+async def test_a_message_can_be_tried_again_as_soon_as_its_failure_was_read(tmp_path: Path) -> None:
+    async with app_server(tmp_path, ScriptedProvider(breaks(transient=False))) as server:
+        run_id = await server.send(await server.new_chat(), "go")
+        for _ in range(10):
+            await server.events(run_id)
+            again = await server.client.post(f"/api/runs/{run_id}/retry")
+            assert again.status_code == 202, again.text
+            run_id = again.json()["run_id"]
+
+
 async def test_a_run_tells_what_it_is_at_and_stops_when_asked(tmp_path: Path) -> None:
     gate = asyncio.Event()
     provider = ScriptedProvider([TextChunk("so far"), gate, ModelDone("end_turn")])

@@ -196,6 +196,7 @@ async def test_the_zip_of_a_chat_holds_its_files_and_its_record(tmp_path: Path) 
             assert "Off to Lisbon." in archive.read(".harness/record/transcript.md").decode()
             assert b'"run_result"' in archive.read(".harness/record/events.jsonl")
             assert set(archive.namelist()) == {
+                ".harness/record/snapshot.json",
                 "big.bin", ".harness/record/transcript.md", ".harness/record/events.jsonl"
             }  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from tests.ui.elements import Elements, PlainBlock, call, render_plainly, show
+from web.chats.condensed_kinds import Condensed
 from web.chats.kinds import (
     Answer,
     Attention,
@@ -18,6 +19,7 @@ from web.chats.kinds import (
     Grant,
     Head,
     MarkdownBlock,
+    NestedState,
     Notice,
     PartData,
     Proposal,
@@ -35,9 +37,10 @@ from web.chats.kinds import (
 )
 from web.chats.markdown.blocks import Block
 from web.chats.parts import Channel, Clock
+from web.chats.plan_kinds import Plan
 from web.chats.skill_kinds import DeletedSkill, DeletedSkills, ShownSkill
 from web.harness.mcp.status import LogLine, State
-from web.harness.values.events import PartKind, ResultPart
+from web.harness.values.events import PartKind, PlanStatus, PlanStep, ResultPart
 from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
 from web.paths import templates_dir
@@ -60,6 +63,8 @@ SERVER_STATES: tuple[State, ...] = get_args(State)
 LOG = (LogLine(1.0, "error", HOSTILE, HOSTILE), LogLine(1.0, "stray", HOSTILE))
 TOOL = ServerTool("t", HOSTILE, HOSTILE, (HOSTILE,), on=True, granted=True, changed=True)
 STATUSES: tuple[CallStatus, ...] = get_args(CallStatus)
+NESTED: tuple[NestedState, ...] = get_args(NestedState)
+PLAN_STATUSES: tuple[PlanStatus, ...] = get_args(PlanStatus)
 DIFF = {
     "kind": "diff",
     "path": HOSTILE,
@@ -80,6 +85,7 @@ EVERY_KIND: list[PartData] = [
     Thinking(busy=False),
     Notice(HOSTILE, HOSTILE, until=1_790_000_000.0),
     Failure("r1", "code", HOSTILE, HOSTILE),
+    Condensed(7_000, 3_000, cleared=1, summarised=12, dropped=1, shortened=2),
     Foot(1.0, Usage(1200, 3), 0.01, HOSTILE),
     Foot(1.0, Usage(), None, HOSTILE),
     Queued("m1", HOSTILE),
@@ -126,6 +132,9 @@ EVERY_KIND: list[PartData] = [
         )
         for status in STATUSES
     ),
+    *(call("running", name=HOSTILE, nested=nested) for nested in NESTED),
+    Plan(tuple(PlanStep(HOSTILE, status) for status in PLAN_STATUSES), is_live=True),
+    Plan((PlanStep(HOSTILE, "in_progress"),)),
     call("done", parts=PARTS, hints=(HOSTILE, "read-only")),
     call("asking", parts=(), hints=(HOSTILE,), question=Question("key-1")),
     call("writing", arguments=None, written=0),
@@ -175,6 +184,29 @@ def test_the_page_shows_what_the_frames_show(fragments: Fragments, chat: Channel
     assert fragments.region(chat, "log") == "".join(frames)
 
 
+def test_a_call_is_a_slot_for_its_sub_agent_which_is_open_while_that_works(
+    fragments: Fragments, chat: Channel
+) -> None:
+    for nested, is_open, words in (
+        ("working", True, "is at work"),
+        ("asking", True, "needs your answer"),
+        ("done", False, "What the sub-agent did"),
+    ):
+        chat.put("c", "log", call("running", nested=nested))
+        chat.put("c-0", "c", block("inside"))
+        html = str(fragments.region(chat, "log"))
+        (details,) = [
+            at
+            for name, at in Elements(html).found
+            if name == "details" and at.get("class") == "nested"
+        ]
+        assert ("open" in details) is is_open
+        assert words in html
+        assert html.index("nested-log") < html.index("inside")
+        assert html.count('data-status="asking"') == (nested == "asking")
+    assert "nested" not in show(fragments, chat, call("running"))
+
+
 def test_the_page_holds_children_where_a_frame_has_an_empty_slot(
     fragments: Fragments, chat: Channel
 ) -> None:
@@ -195,6 +227,31 @@ def test_the_page_holds_children_where_a_frame_has_an_empty_slot(
     whole = str(fragments.region(chat, "log"))
     assert Elements(whole).roots == 1
     assert whole.index("thought") < whole.index("said") < whole.index("head") < whole.index("row")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (
+            Condensed(7_000, 3_000, summarised=12),
+            ("Earlier messages were", "7\u202f000 → 3\u202f000", "In place of 12 messages"),
+        ),
+        (Condensed(9, 5, summarised=1), ("In place of one message",)),
+        (Condensed(9, 5, cleared=1), ("Old results of tools", "1 old result of a tool was taken")),
+        (Condensed(9, 5, dropped=2), ("The oldest messages are not", "2 messages were left out")),
+        (Condensed(9, 5, shortened=1), ("Long results were cut", "1 message was cut")),
+    ],
+)
+def test_what_the_model_is_not_sent_any_more_is_one_line_that_opens(
+    fragments: Fragments, chat: Channel, data: Condensed, words: tuple[str, ...]
+) -> None:
+    elements = Elements(show(fragments, chat, data, "s-r-1"))
+    assert elements.found[0][0] == "details"
+    assert "open" not in elements.found[0][1]
+    text = " ".join(elements.text.split(" "))
+    for each in words:
+        assert each in text
+    assert "stays on this page" in text
 
 
 def test_a_block_that_talks_about_slots_gets_none(fragments: Fragments, chat: Channel) -> None:

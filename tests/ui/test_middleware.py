@@ -255,7 +255,7 @@ async def test_what_a_route_says_of_itself_stays(client: httpx.AsyncClient) -> N
 async def test_pages_may_be_kept_for_the_back_button_and_data_may_not(
     client: httpx.AsyncClient,
 ) -> None:
-    assert (await client.get("/")).headers["cache-control"] == "no-cache"
+    assert (await client.get("/")).headers["cache-control"] == "private, no-cache"
     assert (await client.get("/api/x")).headers["cache-control"] == "no-store"
 
 

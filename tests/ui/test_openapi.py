@@ -13,13 +13,14 @@ from jsonschema import Draft202012Validator
 
 from tests.support.app_server import AppServer, app_server
 from tests.support.scripted_provider import ScriptedProvider, says
-from web.harness.values.events import EventBody
+from web.harness.values.events import EventBody, NestedEvent, TextDelta, event_data
 from web.ui.api import OPERATIONS
 from web.ui.api_attachments import NewMessage
 from web.ui.api_shapes import NewChat
 from web.ui.errors import STATUS
 from web.ui.openapi import describe
 from web.ui.operations import Operation
+from web.ui.run_events import to_json
 
 pytestmark = pytest.mark.anyio
 
@@ -184,3 +185,16 @@ async def ask(server: AppServer, asked: Request) -> None:
     expected = described[status].get("content", {}).get("application/json")
     if expected is not None:
         check(answer.json(), expected["schema"])
+
+
+def test_a_nested_event_is_described_as_it_is_sent() -> None:
+    body = NestedEvent("r-1-0", NestedEvent("r-1-0-s1-1-0", TextDelta("hi", "m")))
+    data = json.loads(to_json(event_data(body)))
+    check(data, {"$ref": "#/components/schemas/NestedEvent"})
+    assert data["event"] == "nested"
+    assert data["data"] == {
+        "call_id": "r-1-0-s1-1-0",
+        "event": "text_delta",
+        "data": {"text": "hi", "message_id": "m"},
+    }
+    assert set(SCHEMAS["NestedEvent"]["properties"]) == set(data)

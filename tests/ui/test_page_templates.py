@@ -13,6 +13,7 @@ from markupsafe import Markup
 from web.harness.skills.skill import Skill, SkillFile, SkillText
 from web.harness.values.errors import HarnessError
 from web.paths import templates_dir
+from web.ui.markdown.code import plain_code
 from web.ui.skill_pages import ShownFile
 from web.ui.templating import make_environment
 from web.ui.typed import Typed
@@ -41,12 +42,14 @@ def shell(**more: Any) -> dict[str, Any]:
         "epoch": "ab12",
         "region": lambda channel, slot: Markup("[{} {}]").format(channel, slot),
         "draft": "",
+        "who": {"key": "0a1b", "name": HOSTILE, "signs_out": True},
         "request_id": "request-1",
         "working": False,
         "memory": HOSTILE,
         "demo": True,
         "most": {"chars": 1_000, "draft": 2_000, "files": 10, "bytes": 1_000_000},
         "skills": [HOSTILE, HOSTILE],
+        "remembers": True,
         "begun": False,
         "suggestions": [{"label": HOSTILE, "text": HOSTILE}],
         "servers": {
@@ -86,7 +89,7 @@ def skill_page(**more: Any) -> dict[str, Any]:
         "skill": skill,
         "fault": HOSTILE,
         "text": SkillText(skill, HOSTILE, HOSTILE, "ab12", (SkillFile(HOSTILE, 5),), 2),
-        "file": ShownFile(HOSTILE, 5, text=HOSTILE, more=7),
+        "file": ShownFile(HOSTILE, 5, text=Markup(plain_code(HOSTILE)), more=7),
         "typed": HOSTILE,
         "seen": HOSTILE,
         "now": HOSTILE,
@@ -165,6 +168,8 @@ def test_the_chat_page_holds_every_region(environment: Environment) -> None:
         ("c1", "queue"),
         ("c1", "skills"),
         ("c1", "deleted-skills"),
+        ("c1", "memories"),
+        ("c1", "memory-state"),
     ):
         found = re.search(f'data-channel="{channel}" data-slot="{slot}"[^>]*>([^<]*)<', html)
         assert found, slot
@@ -222,8 +227,9 @@ def test_suggestions_start_one_chat_each(environment: Environment) -> None:
     html = render(environment, "new", shell(chat=None, suggestions=tries))
     assert re.findall(r'name="text" value="([^"]+)"', html) == ["first", "second"]
     ids = re.findall(r'name="request_id" value="([^"]+)"', html)
-    # One more connects the demo server, one is of commands, one the message box's.
-    assert len(ids) == len(set(ids)) == 5
+    # One more connects the demo server, one is of commands, one the message box's, and one loads
+    # a snapshot.
+    assert len(ids) == len(set(ids)) == 6
 
 
 def test_only_the_demo_asks_for_a_key(environment: Environment) -> None:

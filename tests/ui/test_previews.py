@@ -35,6 +35,17 @@ async def test_what_takes_too_long_is_shown_as_it_is_written_and_says_so(tmp_pat
     assert "- &lt;b&gt;\n" * 100 in str(preview.html)
 
 
+async def test_code_that_is_highlighted_is_laid_out_in_a_process_however_small(
+    tmp_path: Path,
+) -> None:
+    # One that has no time at all: only what needs no process works.
+    idle = Previews(Workshop(Budget(seconds=0)))
+    with opened(tmp_path / "a.ini", b"=" * 2000) as file:
+        assert "too much to lay out" in (await shown(idle, file, "a.ini")).words
+        assert (await shown(Previews(Workshop()), file, "a.ini")).words == ""
+        assert (await shown(idle, file, "a.unknown")).words == ""
+
+
 async def test_a_page_of_a_long_table_is_remembered_and_needs_no_process(tmp_path: Path) -> None:
     data = b"a,b\n" + b"".join(b"%d,2\n" % number for number in range(100_000))
     with opened(tmp_path / "a.csv", data) as file:

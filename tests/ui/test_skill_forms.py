@@ -112,6 +112,10 @@ async def test_a_broken_skill_is_shown_as_it_is_written_and_a_program_as_not_tex
     assert "It cannot be used: " in text
     assert "&lt;b&gt;no front matter&lt;/b&gt;" in text
     assert "This is not text" in (await room.get(f"{rows['greeting']}/files/data.bin")).text
+    # What would turn around what is beside it stands alone.
+    (room.own / "greeting" / "turns.py").write_text("a = 1 # \u202e < b")
+    turns = (await room.get(f"{rows['greeting']}/files/turns.py")).text
+    assert '# <span class="spelled" data-code="⟨U+202E⟩">\u202e</span> &lt; b' in turns
     (room.own / "broken" / "SKILL.md").write_bytes(b"\xff\xfe")
     assert "not text in UTF-8" in (await room.get(f"{rows['broken']}/files/SKILL.md")).text
     assert (await room.get(f"{rows['broken']}/edit")).status_code == 422

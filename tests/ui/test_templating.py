@@ -19,6 +19,7 @@ from web.ui.templating import (
     first_line,
     first_sentence,
     make_environment,
+    model_label,
     pretty_json,
     seconds,
     size,
@@ -173,3 +174,9 @@ def test_a_cost_is_said_in_dollars(dollars: float, words: str) -> None:
 def test_a_clock_shows_the_minute_and_holds_the_whole_time() -> None:
     clock = clock_in(timezone(timedelta(hours=2)))
     assert clock(1_790_000_000) == '<time datetime="2026-09-21T14:13:20+00:00">16:13</time>'
+
+
+def test_the_demo_models_are_told_from_real_ones() -> None:
+    assert model_label("demo:demo") == "Demo (scripted, no key)"
+    assert "8,192 tokens" in model_label("demo:small")
+    assert model_label("openai:gpt-x") == "openai:gpt-x"

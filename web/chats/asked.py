@@ -42,6 +42,12 @@ class AskedQuestions:
                 self._kept[key] = replace(each, preview=None)
                 self._cut.add(key)
 
+    def keep_shown(self, question: ApprovalRequired) -> None:
+        """Keeps a question of which only what the card shows is left."""
+        self.keep(question)
+        if question.preview is not None and question.preview.get("more"):
+            self._cut.add(question.key)
+
     def get(self, key: str) -> ApprovalRequired | None:
         """The question with its whole preview, or without one that is not kept any more."""
         return self._kept.get(key)

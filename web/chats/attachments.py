@@ -86,7 +86,7 @@ def shown_attachment(block: AttachedBlock) -> ShownAttachment:
             source="",
             media_type=block.media_type,
             text="",
-            size=len(block.data),
+            size=len(block.data) or block.length,
             sha256=block.sha256,
         )
     return ShownAttachment(

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections import OrderedDict
 from typing import Protocol
 
+from web.chats.tasks import TaskOwner
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.records import Blobs, KeptBlob
 from web.harness.tools.tool import Blob
+from web.harness.values.errors import StoreError
+
+log = logging.getLogger(__name__)
 
 MAX_BLOB_BYTES = 8_000_000
 MAX_CHAT_BYTES = 24_000_000
@@ -21,7 +29,17 @@ class BlobStore(Protocol):
         """Keeps data, perhaps in the place of older; False where it is too much for that."""
         ...
 
-    def get(self, sha256: str) -> Blob | None: ...
+    def get(self, sha256: str) -> Blob | None:
+        """What is in memory."""
+        ...
+
+    async def fetch(self, sha256: str) -> Blob | None:
+        """What is anywhere. Raises StoreError."""
+        ...
+
+    async def flush(self) -> None:
+        """Returns when what was kept is where it stays, or when that failed."""
+        ...
 
 
 class InMemoryBlobs:
@@ -49,3 +67,51 @@ class InMemoryBlobs:
 
     def get(self, sha256: str) -> Blob | None:
         return self._blobs.get(sha256)
+
+    async def fetch(self, sha256: str) -> Blob | None:
+        return self.get(sha256)
+
+    async def flush(self) -> None:
+        """Memory is where it stays."""
+
+
+class StoredBlobs(InMemoryBlobs):
+    """A `BlobStore` whose data outlives the process, too; some of it is in memory."""
+
+    def __init__(
+        self, blobs: Blobs, identity: HarnessIdentity, chat_id: str, tasks: TaskOwner
+    ) -> None:
+        super().__init__()
+        self._stored = blobs
+        self._whose = (identity, chat_id)
+        self._tasks = tasks
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def keep(self, blob: Blob) -> bool:
+        known = self.get(blob.sha256) is not None
+        kept = super().keep(blob)
+        if kept and not known:
+            writing = self._tasks.create_task(self._write(blob))
+            self._writing.add(writing)
+            writing.add_done_callback(self._writing.discard)
+        return kept
+
+    async def fetch(self, sha256: str) -> Blob | None:
+        blob = self.get(sha256)
+        if blob is None:
+            found = await self._stored.get(*self._whose, sha256)
+            if found is not None:
+                blob = Blob(found.sha256, found.media_type, found.data)
+                super().keep(blob)
+        return blob
+
+    async def flush(self) -> None:
+        if self._writing:
+            await asyncio.wait(self._writing.copy())
+
+    async def _write(self, blob: Blob) -> None:
+        try:
+            kept = KeptBlob(blob.sha256, blob.media_type, blob.data)
+            await self._stored.keep(*self._whose, kept)
+        except StoreError as error:
+            log.warning("A picture or file is kept in memory alone: %s", error.message)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from web.chats.asked import AskedQuestions
 from web.chats.attachments import shown_attachment
 from web.chats.blobs import BlobStore, InMemoryBlobs
+from web.chats.block_forms import without_bytes
 from web.chats.commands import CommandList
 from web.chats.kinds import ChatState, Grant, Head, Queued
 from web.chats.offer_kinds import Attachment
 from web.chats.parts import Channel
-from web.chats.records import ChatRecord
+from web.chats.records import UNTITLED, ChatRecord
+from web.chats.spending import Spending
 from web.chats.transcript import Transcript
 from web.harness.agent.agent import Agent
 from web.harness.builtin.chat_files import ChatFiles
@@ -50,6 +52,8 @@ class Chat:
     transcript: Transcript
     history: list[Message] = field(default_factory=list)
     turn: Turn | None = None
+    elsewhere: Turn | None = None
+    """The one that another server runs, or ran until it died."""
     agent: Agent | None = None
     permissions: Permissions | None = None
     """Its agents' permissions, the truth in this process; the first turn reads the session's."""
@@ -64,6 +68,10 @@ class Chat:
     """Pictures and the like that its tools returned or its person attached."""
     asked: AskedQuestions = field(default_factory=AskedQuestions)
     """What its person was asked, whole."""
+    spending: Spending = field(default_factory=Spending)
+    """What it has used up; as with `permissions`, the first turn reads the session's."""
+    attached: dict[str, tuple[AttachedBlock, ...]] = field(default_factory=dict)
+    """By run, what came with its message: for the record, as the conversation gets shorter."""
     files: ChatFiles | None = None
     """Its folder of files, once somebody looked into it; the application makes it."""
 
@@ -79,13 +87,18 @@ class Chat:
         return self.transcript.status.state
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a turn is under way, here or on another server."""
+        return self.turn is not None or self.elsewhere is not None
+
+    @property
     def messages(self) -> list[Message]:
         """The conversation, with what an active run has added so far."""
         return self.agent.memory.get_messages() if self.agent is not None else self.history
 
     @property
     def title(self) -> str:
-        return self.record.title or "New chat"
+        return self.record.title or UNTITLED
 
     @property
     def is_deleted(self) -> bool:
@@ -111,6 +124,11 @@ class Chat:
             if isinstance(block, ImageBlock):
                 self.blobs.keep(Blob(block.sha256, block.media_type, block.data))
 
+    def keep_attached(self, run_id: str, blocks: Sequence[AttachedBlock]) -> None:
+        """Keeps what came with a message for the record; of pictures, what names them."""
+        if blocks:
+            self.attached[run_id] = tuple(map(without_bytes, blocks))
+
     @property
     def grants(self) -> list[str]:
         """The tools that a person allowed for this chat, in the order of their names."""
@@ -131,11 +149,12 @@ class Chat:
         while len(self.requests) > REMEMBERED_REQUESTS:
             self.requests.popitem(last=False)
 
-    def enqueue(self, turn: Turn) -> None:
-        self.queue.append(turn)
-        self.channel.put(
-            f"q-{turn.run_id}", "queue", Queued(turn.run_id, turn.text, len(turn.attachments))
-        )
+    def enqueue(self, turn: Turn, *, first: bool = False) -> None:
+        self.queue.insert(0 if first else len(self.queue), turn)
+        shown = Queued(turn.run_id, turn.text, len(turn.attachments))
+        before = self.channel.slot("queue") if first else []
+        rank = before[0].rank - 1 if before else None
+        self.channel.put(f"q-{turn.run_id}", "queue", shown, rank=rank)
 
     def dequeue(self, run_id: str | None = None) -> Turn | None:
         """Takes the oldest waiting turn, or the one named, out of the queue."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from web.chats.chat import Chat
+from web.chats.held_servers import Held
 from web.chats.instructions import instructions_of
 from web.chats.kinds import Proposal, Server, ServerTool, ServerTools
 from web.chats.offers import Offers
+from web.chats.shared_servers import check_changeable, check_startable, offered_to, shown_to
 from web.chats.shown_servers import attention, shown_server
 from web.chats.tasks import TaskOwner
 from web.chats.typed_servers import TypedServer, spec_of
@@ -26,8 +28,6 @@ from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFoun
 from web.harness.values.messages import JsonObject
 
 if TYPE_CHECKING:
-    import mcp_types
-
     # This brings the SDK's types and a schema checker: it is loaded with the first tool list.
     from web.harness.mcp.offered import OfferedTool
 
@@ -40,32 +40,6 @@ CHANGED = (
     "The server has changed this tool since you allowed it for this chat, so it asks again. "
     "Read its description before you allow it."
 )
-
-
-@dataclass(slots=True, eq=False)
-class _Held:
-    """A connection, and the tools made from the list `source` of its server."""
-
-    key: str
-    connection: Connection
-    of_host: bool
-    source: tuple[mcp_types.Tool, ...] = ()
-    offered: list[OfferedTool] = field(default_factory=list)
-    making: asyncio.Lock = field(default_factory=asyncio.Lock)
-    made: bool = False
-    """Its tools were made once; until they are made anew, those can be called."""
-    waited: bool = False
-    """A run has waited for its first connect; no other one does."""
-
-    @property
-    def is_stale(self) -> bool:
-        return self.source is not self.connection.status.tools
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether a call may find it connected: now, or after the next attempt."""
-        status = self.connection.status
-        return status.state in ("ready", "connecting") or status.retry_at is not None
 
 
 class ChatServers:
@@ -94,14 +68,17 @@ class ChatServers:
         self._new_id = new_id
         self._sample = sample
         self._own: Connections | None = None
-        self._held: dict[Connection, _Held] = {}
+        self._held: dict[Connection, Held] = {}
         self._proposed: dict[str, ServerSpec] = {}
-        self._fingerprints: dict[str, str] = {}
+        self.needed: dict[str, str] = {}
+        """Names of servers whose secrets are needed again, by what stands for each."""
+        self.marks: dict[str, str] = {}
         """Of every tool that was offered, so that one a person allowed cannot become another."""
         self._altered: set[str] = set()
         """Tools that were allowed, and lost that because they changed."""
         self.offers = Offers(chat)
         """What they offer the person, beside tools."""
+        self.changed: Callable[[], None] = lambda: None
         self._numbers = 0
         self._news = 0
         self._shown: object = None
@@ -110,7 +87,7 @@ class ChatServers:
 
     def connect(self, spec: ServerSpec) -> None:
         """Begins to connect; the page follows. Raises ConfigurationError or LimitExceeded."""
-        self._check(spec.name)
+        self.checked(spec)
         if self._own is None:
             self._own = self._connect_own()
         self._own.connect(spec).watch(self.notice)
@@ -122,6 +99,7 @@ class ChatServers:
 
     def checked(self, spec: ServerSpec) -> ServerSpec:
         """The same. Raises ConfigurationError or LimitExceeded where it could not be connected."""
+        check_startable(self._chat, spec)
         self._check(spec.name)
         return spec
 
@@ -159,12 +137,19 @@ class ChatServers:
     def dismiss(self, proposal_id: str) -> None:
         """Forgets a proposal; an unknown one is fine."""
         self._proposed.pop(proposal_id, None)
+        self.needed.pop(proposal_id, None)
         self._chat.channel.remove(f"p-{proposal_id}")
         self.touch()
 
     def connection(self, key: str) -> Connection:
         """Raises NotFound."""
         return self._by_key(key).connection
+
+    def changeable(self, key: str) -> Connection:
+        """The same for what is done to it for everybody who has it. Raises ConfigurationError."""
+        held = self._by_key(key)
+        check_changeable(self._chat, held.connection.spec.name, of_host=held.of_host)
+        return held.connection
 
     def retry(self, key: str) -> None:
         """Connects now. Raises NotFound."""
@@ -180,7 +165,7 @@ class ChatServers:
             )
         for each in held.offered:
             self._chat.revoke(each.tool.name)
-            self._fingerprints.pop(each.tool.name, None)
+            self.marks.pop(each.tool.name, None)
         self._altered -= {each.tool.name for each in held.offered}
         self._drop(held)
         self._tasks.create_task(self._own.disconnect(held.connection.spec.name))
@@ -204,6 +189,14 @@ class ChatServers:
     def connections(self) -> list[Connection]:
         """The chat's own, and those of the host."""
         return [held.connection for held in self._all()]
+
+    @property
+    def news(self) -> int:
+        """Rises with each change of what is connected, or shown of it."""
+        return self._news
+
+    def own_specs(self) -> list[ServerSpec]:
+        return [held.connection.spec for held in self._all() if not held.of_host]
 
     def names(self) -> set[str]:
         return {held.connection.spec.name for held in self._all()}
@@ -261,13 +254,13 @@ class ChatServers:
             # The run goes without them; the page says that they are still connecting.
             return
 
-    async def _make(self, held: _Held) -> None:
+    async def _make(self, held: Held) -> None:
         """Makes the tools anew if the server's list is another one. Long lists take a while."""
         async with held.making:
             if not held.is_stale:
                 return
             source = held.connection.status.tools
-            make = partial(_offered, held.connection, source, self._chat, self._sample)
+            make = partial(offered_to, self._chat, held.connection, source, self._sample)
             made = await run_in_thread(make)
             if held.connection not in self._held:
                 return
@@ -279,8 +272,8 @@ class ChatServers:
         """A tool that is not what a person allowed asks again, in a run under way too."""
         for each in made:
             name = each.tool.name
-            before = self._fingerprints.get(name, each.fingerprint)
-            self._fingerprints[name] = each.fingerprint
+            before = self.marks.get(name, each.fingerprint)
+            self.marks[name] = each.fingerprint
             if before != each.fingerprint and name in self._chat.grants:
                 self._chat.revoke(name)
                 self._altered.add(name)
@@ -297,6 +290,7 @@ class ChatServers:
         """Something changed: readers of the chat are told, and find it."""
         self._news += 1
         self._chat.channel.touch()
+        self.changed()
 
     def notice(self, connection: Connection) -> None:
         """A connection changed. Its tools wait until somebody looks, unless one was allowed."""
@@ -308,7 +302,7 @@ class ChatServers:
     def shown(self) -> list[tuple[Server, ServerTools | None]]:
         """Each server and its tools, as they are now; None where none are known."""
         self._make_stale()
-        return [(_shown(held), self._shown_tools(held)) for held in self._all()]
+        return [(self._shown_server(held), self._shown_tools(held)) for held in self._all()]
 
     def refresh(self) -> None:
         """Brings the parts up to what is now; called before the chat's channel is read."""
@@ -324,7 +318,7 @@ class ChatServers:
         self._show_attention()
 
     def _show_attention(self) -> None:
-        shown = attention(self._proposed.values(), self.connections())
+        shown = attention(self._proposed.values(), self.connections(), self.needed.values())
         if shown.waiting:
             self._chat.channel.put("attention-line", "attention", shown)
         else:
@@ -336,16 +330,21 @@ class ChatServers:
             if held.is_stale and not held.making.locked():
                 self._tasks.create_task(self._make(held))
 
-    def _put(self, held: _Held) -> None:
+    def _put(self, held: Held) -> None:
         channel = self._chat.channel
-        channel.put(held.key, "servers", _shown(held))
+        channel.put(held.key, "servers", self._shown_server(held))
         tools = self._shown_tools(held)
         if tools is not None:
             channel.put(f"{held.key}-tools", held.key, tools, rank=0)
         else:
             channel.remove(f"{held.key}-tools")
 
-    def _shown_tools(self, held: _Held) -> ServerTools | None:
+    def _shown_server(self, held: Held) -> Server:
+        waits = held.is_stale and not held.made
+        shown = shown_server(held.key, held.connection, of_host=held.of_host, waits=waits)
+        return shown_to(self._chat, shown)
+
+    def _shown_tools(self, held: Held) -> ServerTools | None:
         if not held.offered:
             return None
         tools = tuple(self._shown_tool(each) for each in held.offered[:SHOWN_TOOLS])
@@ -366,7 +365,7 @@ class ChatServers:
 
     # The list.
 
-    def _all(self) -> list[_Held]:
+    def _all(self) -> list[Held]:
         """Every connection, the host's first."""
         for connections, of_host in ((self._host, True), (self._own, False)):
             for connection in connections or ():
@@ -374,16 +373,16 @@ class ChatServers:
                 if connection not in self._held and connection.status.state != "closed":
                     self._numbers += 1
                     key = f"s-{self._numbers}"
-                    self._held[connection] = _Held(key, connection, of_host)
+                    self._held[connection] = Held(key, connection, of_host)
         return list(self._held.values())
 
-    def _drop(self, held: _Held) -> None:
+    def _drop(self, held: Held) -> None:
         del self._held[held.connection]
         self.offers.drop(held.key)
         self._chat.channel.remove(held.key)
         self.touch()
 
-    def _by_key(self, key: str) -> _Held:
+    def _by_key(self, key: str) -> Held:
         for held in self._all():
             if held.key == key:
                 return held
@@ -399,20 +398,3 @@ class ChatServers:
                 f"This chat is connected to {self._max_servers} servers, its limit.",
                 hint="Disconnect one that is no longer needed.",
             )
-
-
-def _offered(
-    connection: Connection,
-    source: tuple[mcp_types.Tool, ...],
-    chat: Chat,
-    sample: Sampler | None,
-) -> list[OfferedTool]:
-    from web.harness.mcp.offered import offered_tools
-
-    name, call = connection.spec.name, connection.call
-    return offered_tools(name, source, call, keep=chat.blobs.keep, sample=sample)
-
-
-def _shown(held: _Held) -> Server:
-    waits = held.is_stale and not held.made
-    return shown_server(held.key, held.connection, of_host=held.of_host, waits=waits)

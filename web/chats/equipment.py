@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from web.chats.chat import Chat
-from web.chats.turns import Connected
+from web.chats.equipping import Connected
 
 Source = Callable[[Chat], Awaitable[Connected]]
 

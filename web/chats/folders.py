@@ -17,7 +17,7 @@ from pathlib import Path
 from web.chats.chat import Chat
 from web.chats.file_kinds import FilesFoot, GoneFile, ShownFile
 from web.chats.made import gone_file, shown_file
-from web.chats.presence import Presence
+from web.chats.presence import STORED, Presence
 from web.chats.tasks import TaskOwner
 from web.harness.builtin.chat_files import ChatFiles, Survey, on_disk
 from web.harness.builtin.file_limits import FileLimits
@@ -58,8 +58,9 @@ class _Held:
 class ChatFolders:
     """Gives each chat its one `ChatFiles`, and keeps the page's list of them true.
 
-    `now` gives seconds since 1970. A page that is open is brought up to the disk at once by
-    changes through `ChatFiles`, and every `look_seconds` by all others.
+    `stored` says that chats outlive the server. `now` gives seconds since 1970. A page that is open
+    is brought up to the disk at once by changes through `ChatFiles`, and every `look_seconds` by
+    all others.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class ChatFolders:
         now: Callable[[], float] = time.time,
         limits: FileLimits | None = None,
         look_seconds: float = LOOK_SECONDS,
+        stored: bool = False,
     ) -> None:
         self.root = root
         self._tasks = tasks
@@ -77,6 +79,7 @@ class ChatFolders:
         self.limits = limits or FileLimits()
         self._look_seconds = look_seconds
         self._presence = Presence(root)
+        self._lives_by = STORED if stored else self._presence.token
         self._held: dict[Chat, _Held] = {}
 
     def start(self) -> None:
@@ -197,7 +200,7 @@ class ChatFolders:
         if title == chat.title and self._now() - at < _MARK_SECONDS:
             return
         with suppress(HarnessError):
-            if await files.mark(self._marker(chat, self._presence.token)):
+            if await files.mark(self._marker(chat, self._lives_by)):
                 held.marked = (chat.title, self._now())
 
     def _marker(self, chat: Chat, server: str) -> JsonObject:

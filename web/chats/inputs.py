@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from web.chats.kinds import Call, Input
 from web.chats.links import shown_address
+from web.chats.listed_calls import all_calls
 from web.chats.parts import Channel
 from web.harness.tools.forms import read_form
 from web.harness.values.messages import JsonObject
@@ -22,9 +23,8 @@ def read_input(key: str, request: JsonObject) -> Input:
 
 def open_inputs(channel: Channel) -> Iterator[tuple[Call, Input]]:
     """All that the calls of a chat ask for at the moment."""
-    for part in channel.slot("log"):
-        if isinstance(part.data, Call):
-            yield from ((part.data, asked) for asked in part.data.inputs)
+    for call in all_calls(channel):
+        yield from ((call, asked) for asked in call.inputs)
 
 
 def find_input(channel: Channel, key: str) -> Input | None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from web.chats.condensed_kinds import Condensed
 from web.chats.file_kinds import FileData
 from web.chats.links import ShownAddress
 from web.chats.markdown.blocks import Block
+from web.chats.memory_kinds import MemoryData
 from web.chats.offer_kinds import OfferData, ShownAttachment
+from web.chats.plan_kinds import Plan
+from web.chats.setup_kinds import ChatSettings, NeededAgain, Spent
 from web.chats.skill_kinds import SkillData
 from web.harness.mcp.status import LogLine, State
 from web.harness.tools.form_fields import Field
@@ -17,6 +21,9 @@ from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
 
 CallStatus = Literal["writing", "asking", "running", "done", "failed", "denied", "cancelled"]
+NestedState = Literal["", "working", "asking", "done"]
+"""Of a call that runs a sub-agent, '' of any other."""
+
 ChatState = Literal["idle", "working", "asking", "failed"]
 
 
@@ -109,7 +116,8 @@ class Call:
     is how long it ran. `decision` is what the person said, None where nobody was asked. `parts` are
     shown instead of `result` where there are some. `files` are paths that it made. `hints` are what
     the maker of the tool says. While it runs, `inputs` are open questions to the person; `answered`
-    says how others ended.
+    says how others ended. With `nested` it is a slot in which lies what its sub-agent does;
+    `run_id` is that of the run which the person's message began.
     """
 
     kind: ClassVar[str] = "call"
@@ -131,6 +139,7 @@ class Call:
     progress: Progress | None = None
     inputs: tuple[Input, ...] = ()
     answered: tuple[InputAction, ...] = ()
+    nested: NestedState = ""
 
     @property
     def waits(self) -> bool:
@@ -201,16 +210,6 @@ class Head:
     kind: ClassVar[str] = "head"
     title: str
     model: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChatSettings:
-    """What can be changed of the open chat; `models` are those that it may have."""
-
-    kind: ClassVar[str] = "settings"
-    title: str
-    model: str
-    models: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,19 +326,28 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class MoreChats:
+    """There are older chats than the side bar shows; so many more come on a click."""
+
+    kind: ClassVar[str] = "more_chats"
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Undo:
     """A word on what was deleted, and how it is brought back until `until` (seconds since the
     epoch).
 
     `chat_id` is the chat, or the one in which it was done. A file is brought back by the number of
-    a version, a skill by its origin: that is `ref`. An upload that was never sent is only told of.
+    a version, a skill by its origin, a memory by what named it: that is `ref`. An upload that was
+    never sent is only told of.
     """
 
     kind: ClassVar[str] = "undo"
     chat_id: str
     title: str
     until: float
-    of: Literal["chat", "file", "skill", "upload"] = "chat"
+    of: Literal["chat", "file", "skill", "upload", "memory"] = "chat"
     ref: str = ""
 
 
@@ -351,19 +359,25 @@ PartData = (
     | Call
     | Notice
     | Failure
+    | Condensed
+    | Plan
     | Foot
     | Queued
     | Status
     | Head
     | ChatSettings
+    | NeededAgain
+    | Spent
     | Grant
     | Server
     | ServerTools
     | Proposal
     | Attention
     | Row
+    | MoreChats
     | Undo
     | OfferData
     | SkillData
+    | MemoryData
     | FileData
 )

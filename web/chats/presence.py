@@ -11,6 +11,10 @@ from pathlib import Path
 
 SERVERS = ".servers"
 
+STORED = "stored"
+"""Stands for a server in the markers of chats that outlive it: their folders are never left
+behind while they are not deleted."""
+
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

@@ -24,7 +24,8 @@ async def _recorded(chat: Chat, log: EventLog, run_id: str, message: Message | N
     part = chat.channel.get(f"u-{run_id}")
     said = None
     if part is not None and isinstance(part.data, UserMessage):
-        said = Said(part.data.text, part.data.at, _attached(message))
+        attached = chat.attached.get(run_id) or _attached(message)
+        said = Said(part.data.text, part.data.at, attached)
     elif message is not None:
         # Tried again later: what the page shows of it belongs to another run now.
         said = Said(message.text, events[0].at if events else 0.0, _attached(message))

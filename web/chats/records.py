@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from web.chats.attachments import PendingAttachment
+from web.chats.kinds import ChatState
+from web.chats.setup import STANDARD, Setup
 from web.harness.sessions.identity import HarnessIdentity
+from web.harness.values.messages import JsonObject
+
+UNTITLED = "New chat"
+"""What a chat is called until its first message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +22,11 @@ class ChatRecord:
     `order` sorts the side bar, highest first. `deleted_at` is set while a deletion can still be
     undone, and `files_go` says then that its files are deleted with it. `title` is '' until the
     first message gives one. `tools_off` are the names of tools of MCP servers that a person
-    switched off, `skills_off` those of skills. `attachments` go with the draft.
+    switched off, `skills_off` those of skills. `attachments` go with the draft. `setup` are limits
+    of its own. `memory` says whether it uses what is remembered beyond a chat. `grants` are the
+    tools that a person allowed for it, `servers` the entries of its own MCP servers without their
+    secrets, as `mcpServers` has them. `state` is what the side bar shows of a chat that nobody
+    has opened.
     """
 
     id: str
@@ -31,6 +41,11 @@ class ChatRecord:
     tools_off: tuple[str, ...] = ()
     skills_off: tuple[str, ...] = ()
     attachments: tuple[PendingAttachment, ...] = ()
+    setup: Setup = STANDARD
+    memory: bool = False
+    grants: tuple[str, ...] = ()
+    servers: tuple[JsonObject, ...] = ()
+    state: ChatState = "idle"
 
 
 class ChatRecords(Protocol):

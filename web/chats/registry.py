@@ -8,44 +8,47 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from web.chats.attachments import PendingAttachment
+from web.chats.answering import Answering
 from web.chats.chat import REMEMBERED_REQUESTS, Chat, Turn
-from web.chats.chat_limits import ChatLimits, check_reason, check_request_id
+from web.chats.chat_limits import ChatLimits, check_request_id
 from web.chats.commands import CommandList
+from web.chats.composing import Composing
 from web.chats.folders import ChatFolders
-from web.chats.kinds import ChatSettings, Row, Undo
+from web.chats.keeping import Kept
+from web.chats.kinds import Row, Undo
+from web.chats.memories import ChatMemories
 from web.chats.parts import Channel, Clock
 from web.chats.records import ChatRecord, ChatRecords
 from web.chats.servers import Servers
+from web.chats.setup import Setup
+from web.chats.shown_settings import shown_settings
 from web.chats.skills import ChatSkills
 from web.chats.tasks import TaskOwner
 from web.chats.titles import (
-    checked_draft,
     checked_prompt,
     checked_title,
     title_of,
     title_of_attached,
 )
-from web.chats.transcript import Transcript
-from web.chats.turns import Turns
+from web.chats.turns import Turns, no_such_run
 from web.chats.undos import Undos
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.store import SessionStore
 from web.harness.values.config import ModelName
-from web.harness.values.errors import ConfigurationError, DecisionRefused, LimitExceeded, NotFound
-from web.harness.values.events import Decision, InputAction
-from web.harness.values.messages import AttachedBlock, JsonObject
+from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound
+from web.harness.values.messages import AttachedBlock
 
 SIDE_BAR = "chats"
 """The channel of the side bar; no chat has this id."""
 
 
-class Chats:
+class Chats(Composing, Answering):
     """The chats of all identities. Another identity's chat is as if it were not there.
 
     `new_id` returns an id nobody can guess; `now` seconds since the epoch. `skills` are those of
     all chats, `servers` the MCP servers they connect; without, they do so with an empty
-    environment.
+    environment. Without `memories` nothing outlives a chat; without `kept` no chat outlives the
+    process.
     """
 
     def __init__(
@@ -63,10 +66,15 @@ class Chats:
         skills: ChatSkills,
         files: ChatFolders,
         servers: Servers | None = None,
+        memories: ChatMemories | None = None,
+        kept: Kept | None = None,
     ) -> None:
+        super().__init__()
+        self.kept = kept
         self.clock = clock
         self.servers = servers or Servers(tasks, {}, new_id=new_id)
         self.skills = skills
+        self.memories = memories or ChatMemories(tasks, None)
         self.files = files
         self.models = tuple(str(model) for model in models)
         self._tasks = tasks
@@ -104,20 +112,30 @@ class Chats:
         title = checked_title(title, self.limits.max_title_chars)
         prompt = checked_prompt(system_prompt, self.limits.max_draft_chars)
         now = self._now()
-        record = ChatRecord(self._new_id(), model, now, now, title, prompt)
-        channel = Channel(record.id, self.clock)
-        chat = Chat(identity, record, channel, Transcript(channel))
-        chat.transcript.state_changed = lambda: self.show(chat)
+        memory = self.memories.new_chats_use_it
+        record = ChatRecord(self._new_id(), model, now, now, title, prompt, memory=memory)
+        chat = self._make(identity, record)
         self._chats[identity, record.id] = chat
-        self.servers.add(chat)
-        self.skills.add(chat)
+        self._add(chat)
         if request_id:
             self._made[identity, request_id] = chat
             while len(self._made) > REMEMBERED_REQUESTS:
                 self._made.popitem(last=False)
         self.show(chat)
         await self._records.put(identity, record)
+        if self.kept is not None:
+            await self.kept.hearing.begin(chat)
         return chat
+
+    def _add(self, chat: Chat) -> None:
+        """Gives a chat that is new in memory what its person has."""
+        chat.transcript.state_changed = lambda: self.show(chat)
+        self.servers.add(chat)
+        self.skills.add(chat)
+        self.memories.add(chat)
+        if self.kept is not None:
+            chat.channel.refreshers.append(lambda: self._keep_servers(chat))
+            self.servers.of(chat).changed = lambda: self._keep_servers_soon(chat)
 
     def get(self, identity: HarnessIdentity, chat_id: str) -> Chat:
         """Raises NotFound; also for a chat that is deleted."""
@@ -125,7 +143,9 @@ class Chats:
         if chat is None or chat.is_deleted:
             raise NotFound(
                 "There is no such chat here.",
-                hint="Chats are kept in this server's memory: a restart or a deletion ends them.",
+                hint="Chats are kept in this server's memory: a restart or a deletion ends them."
+                if self.kept is None
+                else "It was deleted, or never was.",
             )
         return chat
 
@@ -157,7 +177,9 @@ class Chats:
     def run(self, identity: HarnessIdentity, run_id: str) -> Chat:
         """The chat of a run. Raises NotFound."""
         chat = self._turns.chat_of(run_id)
-        return self.get(identity, chat.id) if chat.identity == identity else self.get(identity, "")
+        if chat.identity != identity:
+            raise no_such_run()
+        return self.get(identity, chat.id)
 
     async def send(
         self,
@@ -179,48 +201,29 @@ class Chats:
         model = self._offered(model or chat.record.model)
         check_request_id(request_id)
         called = await self.skills.called(chat, text)
+        if not queue:
+            await self._turns.settle(chat)
         pending = tuple(each.block for each in chat.record.attachments)
         blocks = pending if attached else tuple(attachments)
         blocks += tuple(each for each in called if each not in blocks)
         self.limits.attachments.check(blocks)
-        turn = Turn(self._new_id(), text, model, request_id or self._new_id(), blocks)
+        turn = Turn(self._run_id(chat), text, model, request_id or self._new_id(), blocks)
         stands = self._turns.send(chat, turn, queue=queue)
         if stands is turn:
             chat.keep_pictures(attachments)
+            # Who is told that it was taken may rely on it.
+            await chat.blobs.flush()
+            await self._turns.journal.flush(chat)
             await self._sent(chat, turn, attached=attached)
         return stands
-
-    async def attach(self, chat: Chat, blocks: Sequence[AttachedBlock]) -> None:
-        """Attaches something to the next message, all or none. Raises LimitExceeded."""
-        self.check_attachments(chat, blocks)
-        chat.keep_pictures(blocks)
-        await self._attached(chat, blocks)
-
-    def check_attachments(self, chat: Chat | None, blocks: Sequence[AttachedBlock]) -> None:
-        """Raises what `attach` would raise; without a chat, for a new one."""
-        pending = chat.record.attachments if chat is not None else ()
-        self.limits.attachments.check([*(each.block for each in pending), *blocks])
 
     @property
     def max_message_chars(self) -> int:
         return self._turns.max_message_chars
 
-    async def detach(self, chat: Chat, attachment_id: str) -> None:
-        """Takes an attachment off the next message; one that is not there is fine."""
-        left = [each for each in chat.record.attachments if each.id != attachment_id]
-        await self._write(chat, replace(chat.record, attachments=tuple(left)))
-        chat.show_attachments()
-
-    async def _attached(self, chat: Chat, blocks: Sequence[AttachedBlock]) -> None:
-        new = [PendingAttachment(self._new_id(), block) for block in blocks]
-        attachments = (*chat.record.attachments, *new)
-        await self._write(chat, replace(chat.record, attachments=attachments))
-        chat.show_attachments()
-
-    @property
-    def running(self) -> int:
-        """Answers that are being written, of all chats."""
-        return self._turns.running
+    def running(self, identity: HarnessIdentity) -> int:
+        """How many answers are being written for one person."""
+        return self._turns.running_of(identity)
 
     def check(self, text: str, *, attached: bool = False) -> None:
         """Raises what `send` would raise for this text, with something attached or without."""
@@ -228,9 +231,10 @@ class Chats:
 
     async def retry(self, chat: Chat, run_id: str) -> Turn:
         """Sends the last message, whose run failed or was stopped, once more."""
+        await self._turns.settle(chat)
         failed = chat.failed
         text, blocks = (failed.text, failed.attachments) if failed is not None else ("", ())
-        turn = Turn(self._new_id(), text, chat.record.model, self._new_id(), blocks)
+        turn = Turn(self._run_id(chat), text, chat.record.model, self._new_id(), blocks)
         return self._turns.retry(chat, run_id, turn)
 
     def stop(self, chat: Chat, run_id: str) -> None:
@@ -248,51 +252,22 @@ class Chats:
                 return turn.text
         raise NotFound("This message does not wait any more.", hint="It was sent or taken back.")
 
-    def decide(
-        self,
-        chat: Chat,
-        key: str,
-        decision: Decision,
-        *,
-        run_id: str | None = None,
-        arguments: JsonObject | None = None,
-        reason: str = "",
-    ) -> None:
-        """Answers a question of the run under way. Raises DecisionRefused."""
-        check_reason(reason)
-        active = chat.turn.run_id if chat.turn is not None else None
-        if chat.agent is None or (run_id is not None and run_id != active):
-            raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
-        chat.agent.decide(key, decision, arguments=arguments, reason=reason)
-        chat.show_grants()
-
-    def answer_input(
-        self,
-        chat: Chat,
-        key: str,
-        action: InputAction,
-        content: JsonObject | None = None,
-        *,
-        run_id: str | None = None,
-    ) -> None:
-        """Answers what a tool of the run under way asks for.
-
-        Raises DecisionRefused, a `FormRefused` where the content does not fit the form.
-        """
-        active = chat.turn.run_id if chat.turn is not None else None
-        if chat.agent is None or (run_id is not None and run_id != active):
-            raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
-        chat.agent.answer_input(key, action, content)
-
-    def revoke(self, chat: Chat, tool: str) -> None:
-        """Takes back that a tool runs unasked in this chat; the next call of it asks again."""
-        chat.revoke(tool)
-
     async def change(
-        self, chat: Chat, *, title: str | None = None, model: str | None = None
+        self,
+        chat: Chat,
+        *,
+        title: str | None = None,
+        model: str | None = None,
+        system_prompt: str | None = None,
+        setup: Setup | None = None,
     ) -> None:
-        """Renames a chat or has its next turn answered by another model."""
+        """Renames a chat, or has its next turn go by another model, prompt or limits."""
         record = chat.record
+        if system_prompt is not None:
+            prompt = checked_prompt(system_prompt, self.limits.max_draft_chars)
+            record = replace(record, system_prompt=prompt)
+        if setup is not None:
+            record = replace(record, setup=setup)
         if title is not None:
             record = replace(record, title=checked_title(title, self.limits.max_title_chars))
         if model is not None:
@@ -315,14 +290,11 @@ class Chats:
         await self._write(chat, replace(chat.record, skills_off=tuple(sorted(off))))
         chat.channel.touch()
 
-    async def keep_draft(self, chat: Chat, text: str) -> None:
-        """Remembers what is typed and not sent. Raises LimitExceeded; then the last one stays."""
-        self.check_draft(text)
-        await self._write(chat, replace(chat.record, draft=text))
-
-    def check_draft(self, text: str) -> None:
-        """Raises what `keep_draft` would raise."""
-        checked_draft(text, self.limits.max_draft_chars)
+    async def switch_memory(self, chat: Chat, *, on: bool) -> None:
+        """Lets a chat use what is remembered, from the next model call on, or does not."""
+        self.memories.shelf(chat.identity)
+        await self._write(chat, replace(chat.record, memory=on))
+        chat.channel.touch()
 
     async def delete(self, chat: Chat, *, with_files: bool = False) -> None:
         """Deletes a chat: what it does is stopped. For some seconds it can be brought back, with
@@ -337,7 +309,8 @@ class Chats:
         side_bar.remove(f"r-{chat.id}")
         side_bar.put(f"z-{chat.id}", "undo", Undo(chat.id, chat.title, until))
         chat.channel.end("deleted")
-        self._purges[chat.id] = self._tasks.create_task(self._purge_later(chat))
+        later = self._purge_later(chat, self.limits.undo_seconds)
+        self._purges[chat.id] = self._tasks.create_task(later)
         await self._turns.halt(chat)
 
     async def restore(self, identity: HarnessIdentity, chat_id: str) -> Chat:
@@ -363,8 +336,10 @@ class Chats:
         """Brings head and side bar up to what the chat is now."""
         if chat.is_deleted:
             return
+        self._keep_grants(chat)
         chat.show_head()
-        settings = ChatSettings(chat.title, chat.record.model, self.models)
+        equipment = self._turns.equipment
+        settings = shown_settings(chat.record, chat.title, self.models, equipment)
         chat.channel.put("chat-settings", "settings", settings)
         row = Row(chat.id, chat.title, chat.state, chat.record.order)
         self.side_bar(chat.identity).put(f"r-{chat.id}", "chats", row, rank=-chat.record.order)
@@ -382,22 +357,38 @@ class Chats:
     async def _write(self, chat: Chat, record: ChatRecord) -> None:
         chat.record = record
         self.show(chat)
-        await self._records.put(chat.identity, record)
+        await self._records.put(chat.identity, chat.record)
 
-    async def _purge_later(self, chat: Chat) -> None:
-        await asyncio.sleep(self.limits.undo_seconds)
+    async def _write_draft(self, chat: Chat, record: ChatRecord) -> None:
+        if self.kept is None:
+            await self._write(chat, record)
+        else:
+            chat.record = record
+            self.kept.records.put_soon(chat.identity, record)
+
+    async def _leave(self, chat: Chat) -> None:
+        """Forgets a chat that is gone; its files are closed before."""
+        await self.servers.close(chat)
+        self.skills.close(chat)
+        self.memories.close(chat)
+        del self._chats[chat.identity, chat.id]
+
+    async def _purge_later(self, chat: Chat, seconds: float) -> None:
+        await asyncio.sleep(seconds)
         self._purges.pop(chat.id, None)
         self.side_bar(chat.identity).remove(f"z-{chat.id}")
         await self._turns.close(chat)
-        await self.servers.close(chat)
-        self.skills.close(chat)
         await self.files.close(chat, remove=chat.record.files_go)
-        del self._chats[chat.identity, chat.id]
+        await self._leave(chat)
         for key in [key for key, made in self._made.items() if made is chat]:
             del self._made[key]
         await self._turns.forget(chat)
-        await self._records.delete(chat.identity, chat.id)
         await self._sessions.delete(chat.identity, chat.id)
+        if self.kept is not None:
+            self.kept.hearing.close(chat)
+            await self.kept.blobs.delete(chat.identity, chat.id)
+        # Last, so that a server that is killed here goes on with it after its start.
+        await self._records.delete(chat.identity, chat.id)
 
     def _offered(self, model: str) -> str:
         if model not in self.models:

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from operator import is_not
 from pathlib import Path
 
 from web.chats.chat import Chat
 from web.chats.chat_servers import ChatServers
 from web.chats.commands import CommandList
+from web.chats.equipping import Connected
+from web.chats.kept_servers import connect_again, kept_servers
 from web.chats.offers import prompt_commands, ref_of
 from web.chats.parts import Channel
 from web.chats.sampling import ChatSampler
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Connected
 from web.harness.mcp.connection import Connection
 from web.harness.mcp.connections import Connections, Ways
 from web.harness.mcp.sign_in import SignInSetup
 from web.harness.mcp.spec import ServerSpec
 from web.harness.mcp.tokens import TokenStore
-from web.harness.sessions.identity import HarnessIdentity
+from web.harness.resources import ResourcePool
+from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
+from web.harness.tools.resource import Resource
 from web.harness.values.config import ModelName
-from web.harness.values.errors import ConfigurationError, NotFound
+from web.harness.values.errors import ConfigurationError, NotFound, SessionConflict
+from web.harness.values.messages import JsonObject
 from web.harness.values.model import Provider
+
+OWN, SHARED = "mcp", "mcp of the host"
+"""The ids of a chat's own connections and of those that all chats share, among its resources."""
 
 
 class Servers:
@@ -33,7 +41,8 @@ class Servers:
     `environ` is where servers get their PATH, proxies and the like from. `providers` answer what
     servers ask of a chat's model, `folder` is where a chat keeps its files: both only if given.
     `tokens` are of the servers that were signed in to, `client_metadata_url` is where this program
-    describes itself to those who sign people in ('' for nowhere).
+    describes itself to those who sign people in ('' for nowhere). `resources` holds the connections
+    of a chat for its session, under the id `OWN`, and stays the caller's.
     """
 
     def __init__(
@@ -49,6 +58,7 @@ class Servers:
         folder: Callable[[Chat], Path] | None = None,
         tokens: TokenStore | None = None,
         client_metadata_url: str = "",
+        resources: ResourcePool | None = None,
     ) -> None:
         self._tasks = tasks
         self._environ = environ
@@ -60,10 +70,13 @@ class Servers:
         self._folder = folder
         self._tokens = tokens or TokenStore()
         self.client_metadata_url = client_metadata_url
+        self._resources = resources if resources is not None else ResourcePool()
         self._ways: Ways = {}
         self._host = self._connections()
         self._of_chats: dict[Chat, ChatServers] = {}
         self._side_bars: list[Channel] = []
+        self._kept: dict[Chat, object] = {}
+        self._closing = False
 
     def start(self) -> None:
         """Begins to connect the servers of the configuration; nobody waits for them."""
@@ -76,7 +89,7 @@ class Servers:
             chat,
             tasks=self._tasks,
             host=self._host,
-            connect_own=lambda: self._connections(chat),
+            connect_own=lambda: self._own(chat),
             max_servers=self._max_per_chat,
             new_id=self._new_id,
             sample=ChatSampler(chat, self._providers) if self._providers is not None else None,
@@ -111,7 +124,8 @@ class Servers:
 
     def awaiting(self, identity: HarnessIdentity, state: str) -> Connection | None:
         """The connection whose sign-in came back, or has come back before, with this `state`."""
-        connections = list(self._host)
+        # The host's are signed in to by the person at this machine, for everybody.
+        connections = list(self._host) if identity == LOCAL_IDENTITY else []
         for chat, servers in self._of_chats.items():
             if chat.identity == identity:
                 connections += servers.connections()
@@ -120,7 +134,10 @@ class Servers:
     async def connected(self, chat: Chat) -> Connected:
         """What the servers of a chat bring to a model call."""
         servers = self._of_chats[chat]
-        return Connected(await servers.tools(), servers.instructions())
+        # While it waits for them nobody else may close them.
+        async with self._resources.lease(chat.identity, chat.id) as lease:
+            await lease.resource(SHARED, "host", self._lent)
+            return Connected(await servers.tools(), servers.instructions())
 
     @property
     def names(self) -> list[str]:
@@ -131,6 +148,22 @@ class Servers:
     def demo_name(self) -> str:
         """The demo server's name; '' where there is none to connect."""
         return self._demo.name if self._demo is not None else ""
+
+    def kept(self, chat: Chat) -> tuple[JsonObject, ...] | None:
+        """The chat's own as they are kept, without secrets; None where nothing changed."""
+        servers = self._of_chats.get(chat)
+        if servers is None or self._closing:
+            return None
+        state = (servers.news, tuple(chat.grants))
+        if self._kept.get(chat) == state:
+            return None
+        self._kept[chat] = state
+        return kept_servers(chat, servers, self._demo)
+
+    def connect_again(self, chat: Chat) -> None:
+        """Connects the servers of a chat that was loaded, as its record has them."""
+        entries = chat.record.servers
+        connect_again(chat, self.of(chat), entries, self._demo, self._new_id)
 
     def connect_demo(self, chat: Chat) -> None:
         """Connects the demo server; a chat that has it is fine."""
@@ -143,11 +176,27 @@ class Servers:
     async def close(self, chat: Chat) -> None:
         """Ends what a chat was connected to; returns when no process of it is left."""
         servers = self._of_chats.pop(chat, None)
-        if servers is not None:
-            await servers.aclose()
+        self._kept.pop(chat, None)
+        if servers is None:
+            return
+        servers.leave()
+        # While a run goes on, as when the server ends, they are ended under it.
+        with suppress(SessionConflict):
+            await self._resources.close_session(chat.identity, chat.id)
+        await servers.aclose()
+
+    async def _lent(self) -> Resource[Connections]:
+        return Resource(self._host, "host")
+
+    def _own(self, chat: Chat) -> Connections:
+        made = self._connections(chat)
+        held = Resource(made, dispose=made.aclose)
+        self._resources.hold(chat.identity, chat.id, OWN, held)
+        return made
 
     async def aclose(self) -> None:
         """Ends all connections."""
+        self._closing = True
         for chat in list(self._of_chats):
             # Each only asks its own to leave here; they end side by side below.
             self.of(chat).leave()

@@ -46,9 +46,12 @@ def where(spec: ServerSpec) -> str:
     return spec.conceal(f"{spec.command} {ran(spec.command, spec.args)}".strip())
 
 
-def attention(proposed: Iterable[ServerSpec], connections: Iterable[Connection]) -> Attention:
+def attention(
+    proposed: Iterable[ServerSpec], connections: Iterable[Connection], needed: Iterable[str] = ()
+) -> Attention:
     """What waits for the person in Setup. What is tried again by itself does not."""
     waiting = [f"{spec.name} waits to be started" for spec in proposed]
+    waiting += [f"{name} needs its secrets again" for name in needed]
     for connection in connections:
         name, status = connection.spec.name, connection.status
         if status.state == "sign_in":

@@ -50,7 +50,7 @@ class SkillShelf:
         except OSError as error:
             raise HarnessError(
                 f"The disk refused: {error.strerror or type(error).__name__}.",
-                hint="Nothing was changed.",
+                hint="The list of skills shows what is there now. Look at it, and try again.",
                 code="skill_refused",
             ) from error
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from web.chats.chat import Chat
 from web.chats.commands import CommandList
+from web.chats.equipping import Connected
 from web.chats.offer_kinds import Command
 from web.chats.parts import Channel
 from web.chats.skill_shelf import SkillShelf, ref_of
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Connected
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.skill_tools import SkillUse, skill_instructions, skill_tools
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity

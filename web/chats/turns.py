@@ -4,71 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from web.chats.chat import Chat, Turn
+from web.chats.driving import Driver
+from web.chats.entries import Entries
+from web.chats.equipping import Equipment, TurnLimits
+from web.chats.journal import (
+    DirectJournal,
+    Journal,
+    SpentBefore,
+    StopAsked,
+    TurnSent,
+    TurnTakenBack,
+)
+from web.chats.retold import RetoldRun, pictures_of
+from web.chats.run_output import RunOutput
 from web.chats.tasks import TaskOwner
-from web.harness.agent.agent import Agent
-from web.harness.agent.answer import Emit
-from web.harness.agent.run import Prepare
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.event_log import EventLog
-from web.harness.tools.permissions import Permissions
-from web.harness.tools.registry import ToolRegistry
-from web.harness.tools.tool import Tool
-from web.harness.values.config import AgentConfig, ModelName
-from web.harness.values.errors import HarnessError, LimitExceeded, NotFound, SessionConflict
-from web.harness.values.events import ErrorReport, EventBody, RunResult
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.values.errors import (
+    HarnessError,
+    LimitExceeded,
+    NotFound,
+    SessionConflict,
+    StoreError,
+)
+from web.harness.values.events import RunResult
 from web.harness.values.messages import Message
-from web.harness.values.model import Provider
 
 log = logging.getLogger(__name__)
 
-_UNFINISHED = ("failed", "cancelled")
+LEASE_WAIT_SECONDS = 2.0
+"""For a session that somebody looks at, or another server runs."""
 
-_INTERNAL = HarnessError(
-    "Something went wrong inside the server.",
-    hint="Your message is kept. The server's log says more.",
-    code="internal_error",
-)
+COMMIT_AGAIN_SECONDS = 1.0
+"""Between two attempts at what a store refused."""
 
-GRANTS = "granted_tools"
-"""Where a session's state keeps the tools that a person allowed for the chat."""
+RETOLD_AT_ONCE = 20
+"""Events of a run that are shown again before others have the event loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnLimits:
-    """`max_running` turns of all chats at a time; `max_queued` messages of one chat that wait."""
-
-    max_running: int
-    max_queued: int
-    max_message_chars: int
-    kept_runs: int
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """More tools, of which one whose name is taken is left out, and what a model is told of it."""
-
-    tools: Sequence[Tool] = ()
-    instructions: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Equipment:
-    """What a turn works with, made by the application."""
-
-    config: AgentConfig
-    provider: Callable[[ModelName], Provider]
-    """The provider of a model; raises ConfigurationError. It stays the application's."""
-    tools: Callable[[Chat], ToolRegistry]
-    connected: Callable[[Chat], Awaitable[Connected]] | None = None
-    """What a chat is connected to, asked before each model call; it may have to be waited for."""
-
-
-class Turns:
-    """Starts, stops and queues the turns of all chats. `tasks` owns the runs."""
+class Turns(Entries):
+    """Starts, stops and queues the turns of all chats. `tasks` owns the runs, `journal` keeps what
+    becomes of messages; without one they live as long as the process."""
 
     def __init__(
         self,
@@ -80,33 +61,59 @@ class Turns:
         limits: TurnLimits,
         now: Callable[[], float],
         changed: Callable[[Chat], None],
+        journal: Journal | None = None,
     ) -> None:
         self._tasks = tasks
+        self._journal: Journal = journal or DirectJournal(self.take)
         self._runtime = runtime
         self._events = events
         self._equipment = equipment
+        self._driver = Driver(equipment)
         self._limits = limits
         self._now = now
         self._changed = changed
         self._running: dict[str, asyncio.Task[None]] = {}
         self._stopping: set[str] = set()
+        self._ending: dict[str, asyncio.Event] = {}
         self._chats: dict[str, Chat] = {}
+        self._resumed: set[str] = set()
+        self._own: set[str] = set()
+
+    @property
+    def journal(self) -> Journal:
+        return self._journal
 
     @property
     def running(self) -> int:
-        """How many turns are under way."""
-        return len(self._running)
+        """How many turns are under way, without those whose result is out."""
+        return len(self._running) - len(self._ending)
+
+    def running_of(self, identity: HarnessIdentity) -> int:
+        """How many of them are one person's."""
+        under_way = self._running.keys() - self._ending.keys()
+        return sum(self._chats[run_id].identity == identity for run_id in under_way)
 
     @property
     def max_message_chars(self) -> int:
         return self._limits.max_message_chars
 
+    @property
+    def equipment(self) -> Equipment:
+        return self._equipment
+
     def chat_of(self, run_id: str) -> Chat:
         """The chat that a run belongs to. Raises NotFound."""
         chat = self._chats.get(run_id)
         if chat is None:
-            raise NotFound("There is no such run.", hint="It may have been deleted with its chat.")
+            raise no_such_run()
         return chat
+
+    def find(self, run_id: str) -> Chat | None:
+        return self._chats.get(run_id)
+
+    def is_own(self, run_id: str) -> bool:
+        """Whether it was run by this process, since it started."""
+        return run_id in self._own
 
     def check(self, text: str, *, attached: bool = False) -> None:
         """Raises LimitExceeded, or HarnessError for a message without a word or an attachment."""
@@ -139,7 +146,9 @@ class Turns:
                 )
             return known
         self.check(turn.text, attached=bool(turn.attachments))
-        if chat.turn is None:
+        if chat.queue and not chat.is_busy:
+            self.resume_loaded(chat)  # What waits in a chat that was just loaded comes first.
+        if not chat.is_busy and not chat.queue:
             self._start(chat, turn)
         elif not queue:
             raise SessionConflict(
@@ -155,8 +164,14 @@ class Turns:
             chat.enqueue(turn)
             self._chats[turn.run_id] = chat
         chat.remember(turn)
+        self._journal.write(chat, TurnSent(turn))
         self._changed(chat)
         return turn
+
+    async def settle(self, chat: Chat) -> None:
+        """Waits for what is left of a run whose result is out: whoever read it may go on."""
+        if chat.turn is not None and (ending := self._ending.get(chat.turn.run_id)) is not None:
+            await ending.wait()
 
     def stop(self, chat: Chat, run_id: str) -> None:
         """Stops a run; a waiting one is taken back. One that has ended is fine."""
@@ -164,13 +179,15 @@ class Turns:
             self._stopping.add(run_id)
             if chat.agent is not None:
                 chat.agent.cancel()
+        elif chat.elsewhere is not None and chat.elsewhere.run_id == run_id:
+            self._journal.write(chat, StopAsked(run_id))
         elif chat.dequeue(run_id) is not None:
-            chat.runs.append(run_id)
+            self._journal.write(chat, TurnTakenBack(run_id))
             self._events.append(run_id, [RunResult("cancelled", "", reason="taken_back")])
 
     def retry(self, chat: Chat, run_id: str, turn: Turn) -> Turn:
         """Runs the last turn, which failed or was stopped, once more in its own place."""
-        if chat.turn is not None:
+        if chat.is_busy:
             raise SessionConflict("This chat is answering another message.")
         failed = chat.failed
         if failed is None or failed.run_id != run_id:
@@ -197,112 +214,169 @@ class Turns:
 
     def resume(self, chat: Chat) -> None:
         """Sends the oldest message that waits in a chat that was brought back."""
-        if chat.turn is None and chat.queue:
-            self._start(chat, chat.queue[0])
-            chat.dequeue()
+        if not chat.is_busy and chat.queue:
+            following = chat.queue[0]
+            self._start(chat, following)
+            chat.dequeue(following.run_id)
+
+    def resume_loaded(self, chat: Chat) -> None:
+        """The same in a chat that was loaded: another server may have sent them meanwhile."""
+        self._resumed.update(turn.run_id for turn in chat.queue)
+        with suppress(LimitExceeded):
+            self.resume(chat)
 
     async def forget(self, chat: Chat) -> None:
         """Drops the events of a chat's runs."""
         for run_id in chat.runs:
             self._chats.pop(run_id, None)
+            self._own.discard(run_id)
             await self._events.forget(run_id)
+        await self._journal.forget(chat)
+
+    async def retell(self, chat: Chat, runs: Sequence[RetoldRun], at: float) -> None:
+        """Shows the turns of a conversation that began elsewhere, `at` seconds since the epoch.
+
+        What is sent meanwhile waits until they are all there.
+        """
+        # Of thousands of turns each would bring side bar and panel up to what they are already.
+        changed = chat.transcript.state_changed
+        chat.transcript.state_changed = lambda: None
+        try:
+            self._changed(chat)
+            self._journal.write(chat, SpentBefore(chat.spending.as_json()))
+            for run in runs:
+                chat.turn = Turn(run.run_id, run.text, chat.record.model, "", run.attachments)
+                self._chats[run.run_id] = chat
+                self._own.add(run.run_id)
+                chat.keep_pictures(pictures_of(run))
+                self._begin(chat, chat.turn, None, at, retold=True)
+                for start in range(0, len(run.bodies), RETOLD_AT_ONCE):
+                    self._events.append(run.run_id, run.bodies[start : start + RETOLD_AT_ONCE])
+                    await asyncio.sleep(0)
+                # Nobody knows how long it took and what it cost.
+                chat.channel.remove(f"e-{run.run_id}")
+                await self._events.fold(run.run_id)
+        finally:
+            chat.turn, chat.transcript.state_changed = None, changed
+        # Where too much runs already, what waits goes on waiting.
+        with suppress(LimitExceeded):
+            self.resume(chat)
+        self._changed(chat)
 
     def _start(self, chat: Chat, turn: Turn, instead_of: str | None = None) -> None:
-        if len(self._running) >= self._limits.max_running:
+        if self.running >= self._limits.max_running:
             raise LimitExceeded(
-                f"{len(self._running)} answers are being written on this server, its limit.",
+                f"{self.running} answers are being written on this server, its limit.",
                 hint="Try again in a moment. What you typed is kept.",
             )
-        if instead_of is not None:
-            chat.transcript.take_back(instead_of)
         chat.turn, chat.failed = turn, None
-        chat.runs.append(turn.run_id)
         self._chats[turn.run_id] = chat
-        chat.transcript.begin(turn.run_id, turn.text, self._now(), turn.model, turn.attachments)
+        self._own.add(turn.run_id)
+        if not self._journal.durable:
+            self._begin(chat, turn, instead_of, self._now())
         self._running[turn.run_id] = self._tasks.create_task(self._run(chat, turn, instead_of))
 
     async def _run(self, chat: Chat, turn: Turn, instead_of: str | None) -> None:
-        result: RunResult | None = None
+        run_id, durable = turn.run_id, self._journal.durable
+        begun = not durable
+        busy = False
+        left: ExecutionServices | None = None
 
-        def emit(bodies: list[EventBody]) -> None:
-            nonlocal result
-            self._events.append(turn.run_id, bodies)
-            if isinstance(bodies[-1], RunResult):
-                result = bodies[-1]
+        def ended() -> None:
+            self._ending[run_id] = asyncio.Event()
+
+        output = RunOutput(chat, run_id, self._events, hold=durable, ended=ended)
 
         async def drive(services: ExecutionServices) -> None:
+            nonlocal begun, left
+            left = services
+            if not begun:
+                # Under the lease: whoever finds a run begun, and the lease free, knows it is over.
+                if await self._was_run(run_id):
+                    return
+                begun = True
+                self._begin(chat, turn, instead_of, self._now())
             if instead_of is not None:
                 services.history = _without(services.history, instead_of)
-            await self._drive(chat, turn, services, emit)
+            stopped = run_id in self._stopping
+            await self._driver.drive(chat, turn, services, output.emit, stopped=stopped)
 
         try:
-            await self._runtime.run(chat.identity, chat.id, drive)
-        except HarnessError as error:
-            _report(error, result, emit)
-        except Exception:
-            log.exception("A turn broke in an unexpected way")
-            _report(_INTERNAL, result, emit)
+            await self._runtime.run(
+                chat.identity, chat.id, drive, wait=LEASE_WAIT_SECONDS if durable else 0
+            )
+        except asyncio.CancelledError:
+            if begun:
+                output.interrupt()
+            raise
+        except Exception as error:
+            waits = isinstance(error, StoreError) and output.is_held and left is not None
+            if waits and await self._committed_later(chat, run_id, left):
+                pass  # The store works again, and nothing was lost.
+            elif not begun and instead_of is None and isinstance(error, SessionConflict):
+                busy = True
+            else:
+                if not begun:
+                    self._begin(chat, turn, instead_of, self._now())
+                output.fail(error)
         finally:
-            del self._running[turn.run_id]
-            self._stopping.discard(turn.run_id)
+            output.finish()
+            del self._running[run_id]
+            self._stopping.discard(run_id)
             chat.turn = None
-            chat.failed = turn if result is None or result.status in _UNFINISHED else None
+            if busy:
+                self._wait_again(chat, turn)
+            else:
+                chat.failed = turn if output.is_unfinished and begun else None
+            if (ending := self._ending.pop(run_id, None)) is not None:
+                ending.set()
         await self._go_on(chat, turn)
 
-    async def _drive(self, chat: Chat, turn: Turn, services: ExecutionServices, emit: Emit) -> None:
-        """Runs one turn on a session: the agent is made from it, and what it leaves goes back."""
-        services.replayable = False
-        tools = self._equipment.tools(chat)
-        if turn.run_id in self._stopping:
-            emit([RunResult("cancelled", "", reason="stopped")])
-            return
-        model = ModelName.parse(turn.model)
-        if chat.permissions is None:
-            chat.permissions = Permissions(grants=services.state.get(GRANTS, ()))
-            chat.show_grants()
-        standard = self._equipment.config
-        prompt = chat.record.system_prompt or standard.system_prompt
-        async with Agent(
-            replace(standard, model=model, system_prompt=prompt),
-            provider=self._equipment.provider(model),
-            tools=tools,
-            permissions=chat.permissions,
-            messages=services.history,
-            session_id=chat.id,
-        ) as chat.agent:
+    async def _committed_later(
+        self, chat: Chat, run_id: str, left: ExecutionServices | None
+    ) -> bool:
+        """Commits what a run left once the store works again; False where that cannot be, or where
+        a person stops it."""
+
+        async def again(services: ExecutionServices) -> None:
+            if any(message.id.startswith(f"{run_id}-") for message in services.history):
+                return  # It had been committed after all.
+            if left is None or services.revision != left.revision:
+                raise SessionConflict("Another server has gone on with this chat.")
+            services.history, services.state = left.history, left.state
+            services.conversations, services.replayable = left.conversations, left.replayable
+
+        while run_id not in self._stopping:
+            await asyncio.sleep(COMMIT_AGAIN_SECONDS)
             try:
-                result = await chat.agent.perform(
-                    turn.text,
-                    run_id=turn.run_id,
-                    emit=emit,
-                    attachments=turn.attachments,
-                    prepare=self._connecting(chat, tools),
-                    keep_question=chat.asked.keep,
-                )
-                services.replayable = result.status not in _UNFINISHED
-            finally:
-                services.history = chat.history = chat.agent.memory.get_messages()
-                services.state[GRANTS] = chat.grants
-                chat.agent = None
+                await self._runtime.run(chat.identity, chat.id, again, wait=LEASE_WAIT_SECONDS)
+            except StoreError as error:
+                log.warning("An answer waits to be stored: %s", error.message)
+            except HarnessError as error:
+                log.warning("An answer could not be stored: %s", error.message)
+                return False
+            else:
+                return True
+        return False
 
-    def _connecting(self, chat: Chat, tools: ToolRegistry) -> Prepare | None:
-        """Brings `tools` up to what the chat is connected to at that moment."""
-        connected = self._equipment.connected
-        if connected is None:
-            return None
-        added: list[str] = []
+    def _wait_again(self, chat: Chat, turn: Turn) -> None:
+        """Somebody else has the session, so the message waits."""
+        self._own.discard(turn.run_id)
+        if turn.run_id not in chat.runs:
+            chat.enqueue(turn, first=True)
+            self._tasks.create_task(self._resume_later(chat))
 
-        async def prepare() -> str:
-            found = await connected(chat)
-            while added:
-                tools.remove(added.pop())
-            for tool in found.tools:
-                if tool.name not in tools:
-                    tools.add(tool)
-                    added.append(tool.name)
-            return found.instructions
+    async def _resume_later(self, chat: Chat) -> None:
+        await asyncio.sleep(LEASE_WAIT_SECONDS)
+        if not chat.is_deleted:
+            self.resume_loaded(chat)
 
-        return prepare
+    async def _was_run(self, run_id: str) -> bool:
+        """Whether another server has run a message that waited here too."""
+        if run_id not in self._resumed:
+            return False
+        self._resumed.discard(run_id)
+        return bool((await self._events.read(run_id, 0, 1)).events)
 
     async def _go_on(self, chat: Chat, turn: Turn) -> None:
         """After a run: the next message in the queue is sent, and events take less room."""
@@ -311,18 +385,17 @@ class Turns:
         if following is not None:
             self._start(chat, following)
         self._changed(chat)
-        await self._events.close(turn.run_id)
-        for run_id in old:
-            await self._events.fold(run_id)
+        try:
+            await self._events.close(turn.run_id)
+            for run_id in old:
+                await self._events.fold(run_id)
+        except StoreError as error:
+            log.warning("The events of a run take more room than they need: %s", error.message)
 
 
-def _report(error: HarnessError, result: RunResult | None, emit: Emit) -> None:
-    """Ends a run with an error, unless it has ended before."""
-    if result is not None:
-        log.error("A run had ended when this went wrong: %s", error.message)
-        return
-    report = ErrorReport(error.code, error.message, error.hint)
-    emit([report, RunResult("failed", "", reason=error.code)])
+def no_such_run() -> NotFound:
+    """For a run that is gone, was never there, or is somebody else's."""
+    return NotFound("There is no such run.", hint="It may have been deleted with its chat.")
 
 
 def _without(history: list[Message], run_id: str) -> list[Message]:

@@ -12,7 +12,7 @@ from web.chats.parts import Channel
 from web.chats.tasks import TaskOwner
 from web.harness.sessions.identity import HarnessIdentity
 
-UndoOf = Literal["file", "skill", "upload"]
+UndoOf = Literal["file", "skill", "upload", "memory"]
 
 
 class Undos:
@@ -41,6 +41,12 @@ class Undos:
         self._side_bar(chat.identity).put(f"z-{of}", "undo", undo)
         ending = self._tasks.create_task(self._end_later(chat.identity, of))
         self._ends[chat.identity, of] = ending
+
+    def drop_ref(self, identity: HarnessIdentity, of: UndoOf, ref: str) -> None:
+        """Takes a word away if it is about that."""
+        part = self._side_bar(identity).get(f"z-{of}")
+        if part is not None and isinstance(part.data, Undo) and part.data.ref == ref:
+            self.drop(identity, of)
 
     def drop(self, identity: HarnessIdentity, of: UndoOf, title: str | None = None) -> None:
         """Takes a word away; with a title only one that is about that."""

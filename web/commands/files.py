@@ -20,7 +20,8 @@ when it was used last, and how large it is. With --clean it removes them."""
 
 EPILOG = """\
 A chat lives in the memory of a server. Its folder is left behind when that server has
-ended, or when the chat was deleted and its files were kept. A folder of a server that
+ended, or when the chat was deleted and its files were kept. One that is kept
+in a store (serve --store) has its folder until it is deleted. A folder of a server that
 runs now is never listed, nor one that nobody can tell whose it is while a server runs.
 
 examples:
@@ -113,13 +114,14 @@ def left_behind(root: Path) -> list[LeftBehind]:
 
 
 def _judged(folder: Path, running: frozenset[str]) -> LeftBehind | None:
+    from web.chats.presence import STORED
     from web.harness.builtin.marker import read_marker
 
     marker = read_marker(folder)
     if not marker and running:
         # A chat that runs now may have made it this moment.
         return None
-    if marker.get("server") in running:
+    if marker.get("server") in running | {STORED}:
         return None
     files = size = 0
     changed = folder.lstat().st_mtime

@@ -21,7 +21,8 @@ keys and addresses of models (environment only):
   OPENAI_API_KEY, OPENAI_BASE_URL         any server that speaks Chat Completions
   ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
 Without --model, a vendor whose key is set is the default, and demo:demo is offered beside it.
-demo:demo needs no key: it is scripted and shows what the product can do.
+demo:demo needs no key: it is scripted and shows what the product can do. demo:small is the same
+with a context of 8,192 tokens, so that a conversation gets too long for it soon.
 
 MCP servers for every chat, as other programs have them (--mcp-config):
   {"mcpServers": {"time": {"command": "mcp-server-time", "env": {"TOKEN": "${TOKEN}"}},
@@ -42,10 +43,33 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--host", help="loopback address: 127.0.0.1 (default), ::1 or localhost [HARNESS_WEB_HOST]"
+        "--host",
+        help="address to listen at: 127.0.0.1 (default), ::1 or localhost; another one only with "
+        "--identity [HARNESS_WEB_HOST]",
     )
     parser.add_argument(
         "--port", help="port; 8420 by default, 0 for any that is free [HARNESS_WEB_PORT]"
+    )
+    parser.add_argument(
+        "--identity",
+        metavar="WAY",
+        help="how it is known who asks: header:NAME[,TENANT] as a trusted proxy sets them, or "
+        "token:FILE with a line TOKEN USER [TENANT] each; without, everybody is the person at this "
+        "machine [HARNESS_WEB_IDENTITY]",
+    )
+    parser.add_argument(
+        "--trusted-proxy",
+        action="append",
+        metavar="ADDRESS",
+        help="address or network of a proxy whose headers say who asks; may be repeated "
+        "[HARNESS_WEB_TRUSTED_PROXY, separated by commas]",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        metavar="NAME",
+        help="a name under which browsers reach this server, such as chat.example.com; may be "
+        "repeated; only with --identity [HARNESS_WEB_ALLOW_HOST, separated by commas]",
     )
     parser.add_argument(
         "--model",
@@ -55,10 +79,22 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "the first is the default [HARNESS_WEB_MODEL, separated by commas]",
     )
     parser.add_argument(
+        "--prices",
+        metavar="JSON",
+        help="what models cost, in dollars per million tokens in and out: "
+        """'{"openai:NAME": [3, 15]}'; without, cost is not known [HARNESS_WEB_PRICES]""",
+    )
+    parser.add_argument(
         "--data-dir",
         metavar="DIR",
         help="where files of chats are kept; made if missing; by default the checkout, or your "
         "data directory when installed [HARNESS_WEB_DATA_DIR]",
+    )
+    parser.add_argument(
+        "--store",
+        metavar="STORE",
+        help="where chats are kept: memory (default; a restart ends them), sqlite:///PATH (a file; "
+        "sqlite:////PATH from the root) or postgresql://USER@HOST/DATABASE [HARNESS_WEB_STORE]",
     )
     parser.add_argument(
         "--mcp-config",

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +19,10 @@ from typing import NoReturn
 
 import uvicorn
 
+from web.harness.sessions.opening import store_kind
 from web.harness.values.errors import HarnessError
 from web.paths import prepare_data_dir
-from web.settings import Settings
+from web.settings import Settings, request_identity
 
 _BACKLOG = 2048
 _GRACE_SECONDS = 1
@@ -48,7 +50,12 @@ def serve(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _quit)
 
+    # Before anybody can reach it: a server that would know nobody does not listen.
+    request_identity(settings)
     _use_data_dir(settings.data_dir)
+    if settings.store != "memory":
+        # What is wrong with it is said in a line, before anybody is promised an address.
+        asyncio.run(_try_store(settings.store))
     listener = listen(settings.host, settings.port)
 
     from web.app import create_app
@@ -124,6 +131,14 @@ def _refusal(host: str, port: int, error: OSError) -> CannotServe:
             return CannotServe(f"Cannot listen at {host} port {port}: {error.strerror}.")
 
 
+async def _try_store(address: str) -> None:
+    """Raises ConfigurationError or StoreError where chats cannot be kept there."""
+    from web.harness.sessions.opening import open_stores
+
+    stores = await open_stores(address, now=time.time)
+    await stores.aclose()
+
+
 def _use_data_dir(folder: Path) -> None:
     try:
         prepare_data_dir(folder)
@@ -137,11 +152,14 @@ def _use_data_dir(folder: Path) -> None:
 def _greet(settings: Settings, listener: socket.socket) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listener.getsockname()[1]}"
+    kept = {"memory": "in memory", "sqlite": "in SQLite", "postgresql": "in PostgreSQL"}
+    where = kept[store_kind(settings.store) or "memory"]
     print(
-        f"harness-web is at {address}  (model {settings.models[0]}, chats are kept in memory)",
+        f"harness-web is at {address}  (model {settings.models[0]}, chats are kept {where})",
         flush=True,
     )
-    if settings.open_browser and settings.has_screen and sys.stdout.isatty():
+    is_ours = settings.identity is None
+    if is_ours and settings.open_browser and settings.has_screen and sys.stdout.isatty():
         # Some browsers keep the caller waiting until their window is closed.
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 

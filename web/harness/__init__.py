@@ -13,12 +13,47 @@ if TYPE_CHECKING:
     from web.harness.agent.agent import (
         Agent as Agent,
     )
+    from web.harness.agent.extensions import (
+        BaseExtension as BaseExtension,
+        Extension as Extension,
+        Instructing as Instructing,
+    )
+    from web.harness.agent.options import (
+        AgentOptions as AgentOptions,
+    )
     from web.harness.agent.questions import (
         Answer as Answer,
     )
+    from web.harness.agent.sessions import (
+        agent_of as agent_of,
+        snapshot_of as snapshot_of,
+    )
     from web.harness.host import (
+        Driver as Driver,
         ExecutionServices as ExecutionServices,
         HarnessRuntime as HarnessRuntime,
+    )
+    from web.harness.memory.fact_lines import (
+        Fact as Fact,
+    )
+    from web.harness.memory.facts import (
+        LongTermMemory as LongTermMemory,
+    )
+    from web.harness.memory.limits import (
+        MemoryLimits as MemoryLimits,
+    )
+    from web.harness.memory.notes import (
+        AgentMemory as AgentMemory,
+    )
+    from web.harness.memory.prompt import (
+        memory_prompt as memory_prompt,
+    )
+    from web.harness.providers import (
+        make_provider as make_provider,
+    )
+    from web.harness.resources import (
+        ResourceLease as ResourceLease,
+        ResourcePool as ResourcePool,
     )
     from web.harness.sessions.event_log import (
         EventLog as EventLog,
@@ -27,14 +62,41 @@ if TYPE_CHECKING:
     from web.harness.sessions.identity import (
         LOCAL_IDENTITY as LOCAL_IDENTITY,
         HarnessIdentity as HarnessIdentity,
+        check_scope as check_scope,
     )
     from web.harness.sessions.in_memory import (
+        InMemoryHarnessSessionStore as InMemoryHarnessSessionStore,
         InMemorySessionStore as InMemorySessionStore,
+    )
+    from web.harness.sessions.opening import (
+        Stores as Stores,
+        open_stores as open_stores,
+    )
+    from web.harness.sessions.process import (
+        ProcessSessionStore as ProcessSessionStore,
+    )
+    from web.harness.sessions.records import (
+        Blobs as Blobs,
+        KeptBlob as KeptBlob,
+        Record as Record,
+        Records as Records,
     )
     from web.harness.sessions.snapshot import (
         SessionSnapshot as SessionSnapshot,
+        import_legacy as import_legacy,
+    )
+    from web.harness.sessions.snapshot_form import (
+        snapshot_from_json as snapshot_from_json,
+        snapshot_to_json as snapshot_to_json,
+    )
+    from web.harness.sessions.sql.event_log import (
+        SqlEventLog as SqlEventLog,
+    )
+    from web.harness.sessions.sql.store import (
+        SqlSessionStore as SqlSessionStore,
     )
     from web.harness.sessions.store import (
+        BaseLease as BaseLease,
         Guarantees as Guarantees,
         SessionLease as SessionLease,
         SessionStore as SessionStore,
@@ -49,8 +111,29 @@ if TYPE_CHECKING:
     from web.harness.skills.skill import (
         Skill as Skill,
     )
+    from web.harness.snapshots.folder import (
+        SnapshotFolder as SnapshotFolder,
+    )
+    from web.harness.snapshots.form import (
+        read_snapshot as read_snapshot,
+        write_snapshot as write_snapshot,
+    )
+    from web.harness.snapshots.snapshot import (
+        Snapshot as Snapshot,
+    )
+    from web.harness.subagents import (
+        sub_agent_tool as sub_agent_tool,
+    )
     from web.harness.tools.forms import (
         FormRefused as FormRefused,
+    )
+    from web.harness.tools.hooks import (
+        Happening as Happening,
+        HookEvent as HookEvent,
+        Hooks as Hooks,
+    )
+    from web.harness.tools.inside import (
+        Inside as Inside,
     )
     from web.harness.tools.permissions import (
         Permissions as Permissions,
@@ -61,6 +144,10 @@ if TYPE_CHECKING:
     from web.harness.tools.registry import (
         ToolRegistry as ToolRegistry,
     )
+    from web.harness.tools.resource import (
+        GetResource as GetResource,
+        Resource as Resource,
+    )
     from web.harness.tools.tool import (
         InputAnswer as InputAnswer,
         PermissionLevel as PermissionLevel,
@@ -68,8 +155,13 @@ if TYPE_CHECKING:
         ToolContext as ToolContext,
         ToolOutput as ToolOutput,
     )
+    from web.harness.values.codec import (
+        message_from_json as message_from_json,
+        message_to_json as message_to_json,
+    )
     from web.harness.values.config import (
         DEMO_MODEL as DEMO_MODEL,
+        SMALL_DEMO_MODEL as SMALL_DEMO_MODEL,
         AgentConfig as AgentConfig,
         Limits as Limits,
         ModelName as ModelName,
@@ -80,15 +172,20 @@ if TYPE_CHECKING:
         AgentBusy as AgentBusy,
         AgentClosed as AgentClosed,
         ConfigurationError as ConfigurationError,
+        ContextTooLong as ContextTooLong,
         DecisionRefused as DecisionRefused,
         HarnessError as HarnessError,
+        HarnessSessionConflict as HarnessSessionConflict,
         LeaseLost as LeaseLost,
         LimitExceeded as LimitExceeded,
+        MemoryRefused as MemoryRefused,
         NotFound as NotFound,
         PicturesRefused as PicturesRefused,
         ProviderError as ProviderError,
         SessionConflict as SessionConflict,
         SkillRefused as SkillRefused,
+        SnapshotRefused as SnapshotRefused,
+        StoreError as StoreError,
         ToolError as ToolError,
     )
     from web.harness.values.events import (
@@ -100,7 +197,9 @@ if TYPE_CHECKING:
         EventBody as EventBody,
         InputAnswered as InputAnswered,
         InputRequired as InputRequired,
+        NestedEvent as NestedEvent,
         Note as Note,
+        PlanStep as PlanStep,
         RecoveryRequired as RecoveryRequired,
         RunResult as RunResult,
         TextDelta as TextDelta,
@@ -111,6 +210,13 @@ if TYPE_CHECKING:
         ToolResult as ToolResult,
         UsageReport as UsageReport,
         Waiting as Waiting,
+    )
+    from web.harness.values.json_form import (
+        JsonRefused as JsonRefused,
+        NotSerialisable as NotSerialisable,
+    )
+    from web.harness.values.learned_limits import (
+        LearnedLimits as LearnedLimits,
     )
     from web.harness.values.messages import (
         ImageBlock as ImageBlock,
@@ -137,111 +243,74 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
-    "web.harness.agent.agent": ("Agent",),
-    "web.harness.agent.questions": ("Answer",),
-    "web.harness.host": (
-        "ExecutionServices",
-        "HarnessRuntime",
-    ),
-    "web.harness.sessions.event_log": (
-        "EventLog",
-        "InMemoryEventLog",
-    ),
-    "web.harness.sessions.identity": (
-        "LOCAL_IDENTITY",
-        "HarnessIdentity",
-    ),
-    "web.harness.sessions.in_memory": ("InMemorySessionStore",),
-    "web.harness.sessions.snapshot": ("SessionSnapshot",),
-    "web.harness.sessions.store": (
-        "Guarantees",
-        "SessionLease",
-        "SessionStore",
-    ),
-    "web.harness.skills.library": (
-        "SkillLibrary",
-        "Skills",
-    ),
-    "web.harness.skills.prompt": ("skills_prompt",),
-    "web.harness.skills.skill": ("Skill",),
-    "web.harness.tools.forms": ("FormRefused",),
-    "web.harness.tools.permissions": ("Permissions",),
-    "web.harness.tools.pictures": ("image_block",),
-    "web.harness.tools.registry": ("ToolRegistry",),
-    "web.harness.tools.tool": (
-        "InputAnswer",
-        "PermissionLevel",
-        "Tool",
-        "ToolContext",
-        "ToolOutput",
-    ),
-    "web.harness.values.config": (
-        "DEMO_MODEL",
-        "AgentConfig",
-        "Limits",
-        "ModelName",
-        "Retry",
-        "ToolDefaults",
-    ),
-    "web.harness.values.errors": (
-        "AgentBusy",
-        "AgentClosed",
-        "ConfigurationError",
-        "DecisionRefused",
-        "HarnessError",
-        "LeaseLost",
-        "LimitExceeded",
-        "NotFound",
-        "PicturesRefused",
-        "ProviderError",
-        "SessionConflict",
-        "SkillRefused",
-        "ToolError",
-    ),
-    "web.harness.values.events": (
-        "ApprovalRequired",
-        "AttemptReset",
-        "ContextCondensed",
-        "ErrorReport",
-        "Event",
-        "EventBody",
-        "InputAnswered",
-        "InputRequired",
-        "Note",
-        "RecoveryRequired",
-        "RunResult",
-        "TextDelta",
-        "ThinkingDelta",
-        "ToolCallDelta",
-        "ToolCallStart",
-        "ToolProgress",
-        "ToolResult",
-        "UsageReport",
-        "Waiting",
-    ),
-    "web.harness.values.messages": (
-        "ImageBlock",
-        "Message",
-        "ResourceBlock",
-        "TextBlock",
-        "ThinkingBlock",
-        "ToolResultBlock",
-        "ToolUseBlock",
-    ),
-    "web.harness.values.model": (
-        "ModelDone",
-        "ModelRequest",
-        "NoteChunk",
-        "Provider",
-        "TextChunk",
-        "ThinkingChunk",
-        "ToolSpec",
-        "ToolUseChunk",
-    ),
-    "web.harness.values.usage": (
-        "Prices",
-        "Usage",
-    ),
+    module: names.split()
+    for module, names in {
+        "web.harness.agent.agent": "Agent",
+        "web.harness.agent.extensions": "BaseExtension Extension Instructing",
+        "web.harness.agent.options": "AgentOptions",
+        "web.harness.agent.questions": "Answer",
+        "web.harness.agent.sessions": "agent_of snapshot_of",
+        "web.harness.host": "Driver ExecutionServices HarnessRuntime",
+        "web.harness.memory.fact_lines": "Fact",
+        "web.harness.memory.facts": "LongTermMemory",
+        "web.harness.memory.limits": "MemoryLimits",
+        "web.harness.memory.notes": "AgentMemory",
+        "web.harness.memory.prompt": "memory_prompt",
+        "web.harness.providers": "make_provider",
+        "web.harness.resources": "ResourceLease ResourcePool",
+        "web.harness.sessions.event_log": "EventLog InMemoryEventLog",
+        "web.harness.sessions.identity": "LOCAL_IDENTITY HarnessIdentity check_scope",
+        "web.harness.sessions.in_memory": "InMemoryHarnessSessionStore InMemorySessionStore",
+        "web.harness.sessions.opening": "Stores open_stores",
+        "web.harness.sessions.process": "ProcessSessionStore",
+        "web.harness.sessions.records": "Blobs KeptBlob Record Records",
+        "web.harness.sessions.snapshot": "SessionSnapshot import_legacy",
+        "web.harness.sessions.snapshot_form": "snapshot_from_json snapshot_to_json",
+        "web.harness.sessions.sql.event_log": "SqlEventLog",
+        "web.harness.sessions.sql.store": "SqlSessionStore",
+        "web.harness.sessions.store": "BaseLease Guarantees SessionLease SessionStore",
+        "web.harness.skills.library": "SkillLibrary Skills",
+        "web.harness.skills.prompt": "skills_prompt",
+        "web.harness.skills.skill": "Skill",
+        "web.harness.snapshots.folder": "SnapshotFolder",
+        "web.harness.snapshots.form": "read_snapshot write_snapshot",
+        "web.harness.snapshots.snapshot": "Snapshot",
+        "web.harness.subagents": "sub_agent_tool",
+        "web.harness.tools.forms": "FormRefused",
+        "web.harness.tools.hooks": "Happening HookEvent Hooks",
+        "web.harness.tools.inside": "Inside",
+        "web.harness.tools.permissions": "Permissions",
+        "web.harness.tools.pictures": "image_block",
+        "web.harness.tools.registry": "ToolRegistry",
+        "web.harness.tools.resource": "GetResource Resource",
+        "web.harness.tools.tool": "InputAnswer PermissionLevel Tool ToolContext ToolOutput",
+        "web.harness.values.codec": "message_from_json message_to_json",
+        "web.harness.values.config": (
+            "DEMO_MODEL SMALL_DEMO_MODEL AgentConfig Limits ModelName Retry ToolDefaults"
+        ),
+        "web.harness.values.errors": (
+            "AgentBusy AgentClosed ConfigurationError ContextTooLong DecisionRefused "
+            "HarnessError HarnessSessionConflict LeaseLost LimitExceeded MemoryRefused NotFound "
+            "PicturesRefused ProviderError SessionConflict SkillRefused SnapshotRefused "
+            "StoreError ToolError"
+        ),
+        "web.harness.values.events": (
+            "ApprovalRequired AttemptReset ContextCondensed ErrorReport Event EventBody "
+            "InputAnswered InputRequired NestedEvent Note PlanStep RecoveryRequired RunResult "
+            "TextDelta ThinkingDelta ToolCallDelta ToolCallStart ToolProgress ToolResult "
+            "UsageReport Waiting"
+        ),
+        "web.harness.values.json_form": "JsonRefused NotSerialisable",
+        "web.harness.values.learned_limits": "LearnedLimits",
+        "web.harness.values.messages": (
+            "ImageBlock Message ResourceBlock TextBlock ThinkingBlock ToolResultBlock ToolUseBlock"
+        ),
+        "web.harness.values.model": (
+            "ModelDone ModelRequest NoteChunk Provider TextChunk ThinkingChunk ToolSpec "
+            "ToolUseChunk"
+        ),
+        "web.harness.values.usage": "Prices Usage",
+    }.items()
 }
 """Module to the names it gives; the imports above tell type checkers the same."""
 

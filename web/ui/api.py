@@ -13,16 +13,19 @@ from starlette.routing import Route
 
 from web.chats.chat import Chat, Turn
 from web.chats.inputs import open_inputs
-from web.chats.kinds import Call as CallPart
+from web.chats.listed_calls import all_calls
+from web.chats.setup import checked_setup
 from web.harness.sessions.event_log import EventLog
 from web.harness.values.events import RunResult, event_data
 from web.ui.api_approvals import APPROVAL_OPERATIONS
 from web.ui.api_attachments import NewMessage, taken_in
 from web.ui.api_files import FATE, FILE_OPERATIONS, delete_with
+from web.ui.api_memory import MEMORY_OPERATIONS
 from web.ui.api_servers import SERVER_OPERATIONS
 from web.ui.api_shapes import (
     ApprovalAnswer,
     ChatChange,
+    ChatLimitsTold,
     ChatMessage,
     ChatSummary,
     ChatWhole,
@@ -36,9 +39,12 @@ from web.ui.api_shapes import (
     RunStarted,
     RunState,
     RunStatus,
+    UsageTold,
 )
 from web.ui.api_skills import SKILL_OPERATIONS
-from web.ui.event_stream import EventStream
+from web.ui.api_snapshots import SNAPSHOT_OPERATIONS
+from web.ui.chat_summaries import active_run, summary_of
+from web.ui.event_stream import EventStream, while_known
 from web.ui.openapi import describe
 from web.ui.operations import Call, Operation, Query, operation_routes
 from web.ui.run_events import read_cursor, run_events
@@ -72,7 +78,8 @@ async def create_chat(call: Call[NewChat]) -> ChatWhole:
 
 
 async def list_chats(call: Call[Nothing]) -> list[ChatSummary]:
-    return [ChatSummary(**_summary(chat)) for chat in call.services.chats.list(call.identity)]
+    found = await call.services.chats.known(call.identity)
+    return [ChatSummary(**summary_of(each)) for each in found]
 
 
 async def get_chat(call: Call[Nothing]) -> ChatWhole:
@@ -80,8 +87,15 @@ async def get_chat(call: Call[Nothing]) -> ChatWhole:
 
 
 async def change_chat(call: Call[ChatChange]) -> ChatWhole:
-    chat = _chat(call)
-    await call.services.chats.change(chat, title=call.body.title, model=call.body.model)
+    chat, asked = _chat(call), call.body
+    limits = asked.limits.model_dump(exclude_unset=True) if asked.limits is not None else {}
+    await call.services.chats.change(
+        chat,
+        title=asked.title,
+        model=asked.model,
+        system_prompt=asked.system_prompt,
+        setup=checked_setup(limits, chat.record.setup),
+    )
     return _whole(chat)
 
 
@@ -118,8 +132,9 @@ async def stream_events(call: Call[Nothing]) -> Response:
     )
     streams = call.services.open_streams
     streams.check()
+    events = run_events(call.services.events, run_id, after, streams)
     return EventStream(
-        run_events(call.services.events, run_id, after, streams),
+        while_known(call.services, call.request, events),
         ping=HEARTBEAT_SECONDS,
         ping_message_factory=lambda: ServerSentEvent(comment="still here"),
         sep="\n",
@@ -167,7 +182,7 @@ async def health(call: Call[Nothing]) -> Health:
         models=chats.models,
         store=call.services.store,
         chats=len(chats.list(call.identity)),
-        running=chats.running,
+        running=chats.running(call.identity),
     )
 
 
@@ -198,11 +213,11 @@ OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "PATCH",
         "/api/chats/{chat_id}",
-        "Rename a chat, or let another model answer from the next message on",
+        "Rename a chat, or change model, instructions and limits from the next message on",
         change_chat,
         ChatChange,
         ChatWhole,
-        refusals=("not_found", "configuration_error", "too_long"),
+        refusals=("not_found", "configuration_error", "invalid_arguments", "too_long"),
     ),
     Operation(
         "DELETE",
@@ -294,6 +309,8 @@ OPERATIONS: tuple[Operation[Any], ...] = (
     *SERVER_OPERATIONS,
     *FILE_OPERATIONS,
     *SKILL_OPERATIONS,
+    *MEMORY_OPERATIONS,
+    *SNAPSHOT_OPERATIONS,
     Operation("GET", "/api/health", "Is the server well", health, Nothing, Health),
 )
 
@@ -306,22 +323,14 @@ def _chat_of_run(call: Call[Any]) -> Chat:
     return call.services.chats.run(call.identity, call.path["run_id"])
 
 
-def _summary(chat: Chat) -> dict[str, Any]:
-    return {
-        "id": chat.id,
-        "title": chat.title,
-        "model": chat.record.model,
-        "state": chat.state,
-        "active_run": chat.turn.run_id if chat.turn is not None else None,
-        "created_at": chat.record.created_at,
-        "updated_at": chat.record.order,
-    }
-
-
 def _whole(chat: Chat) -> ChatWhole:
     return ChatWhole(
-        **_summary(chat),
+        **summary_of(chat),
         system_prompt=chat.record.system_prompt,
+        limits=ChatLimitsTold.model_validate(chat.record.setup),
+        turns=chat.spending.turns,
+        usage=UsageTold.model_validate(chat.spending.totals.usage),
+        cost=chat.spending.totals.cost,
         messages=tuple(map(ChatMessage.model_validate, chat.messages)),
         queue=tuple(map(QueuedMessage.model_validate, chat.queue)),
         questions=_questions(chat),
@@ -330,7 +339,6 @@ def _whole(chat: Chat) -> ChatWhole:
 
 
 def _questions(chat: Chat) -> tuple[OpenQuestion, ...]:
-    calls = (part.data for part in chat.channel.slot("log"))
     return tuple(
         OpenQuestion(
             key=call.question.key,
@@ -341,8 +349,8 @@ def _questions(chat: Chat) -> tuple[OpenQuestion, ...]:
             preview=call.question.preview,
             always_asks=call.question.always_asks,
         )
-        for call in calls
-        if isinstance(call, CallPart) and call.status == "asking" and call.question is not None
+        for call in all_calls(chat.channel)
+        if call.status == "asking" and call.question is not None
     )
 
 
@@ -373,7 +381,7 @@ async def _run_status(call: Call[Any], chat: Chat) -> RunStatus:
 def _run_state(chat: Chat, run_id: str) -> RunState:
     if any(turn.run_id == run_id for turn in chat.queue):
         return "queued"
-    if chat.turn is None or chat.turn.run_id != run_id:
+    if active_run(chat) != run_id:
         return "ended"
     return "asking" if chat.state == "asking" else "running"
 

@@ -47,11 +47,22 @@ class NewChat(Asked):
     request_id: RequestId | None = Field(None, description="The same id again: the same chat.")
 
 
+class LimitChange(Asked):
+    """Limits of a chat, from its next message on. Null is the server's; what is left out stays."""
+
+    max_iterations: int | None = Field(None, description="Model calls of one turn.")
+    max_cost_dollars: float | None = Field(None, description="Of one turn; needs a known price.")
+    max_tokens: int | None = Field(None, description="Of one answer.")
+    max_context_tokens: int | None = Field(None, description="Of one model call.")
+
+
 class ChatChange(Asked):
     """What is left out stays."""
 
     title: str | None = None
     model: str | None = Field(None, description="Answers from the next message on.")
+    system_prompt: str | None = Field(None, description="'' for the server's own.")
+    limits: LimitChange | None = None
 
 
 class Nothing(Asked):
@@ -175,8 +186,35 @@ class ChatSummary(Told):
     updated_at: float = Field(description="When the last message was sent.")
 
 
+class ChatLimitsTold(Told):
+    """Limits of the chat's own; null where the server's hold."""
+
+    max_iterations: int | None
+    max_cost_dollars: float | None
+    max_tokens: int | None
+    max_context_tokens: int | None
+
+
+class UsageTold(Told):
+    input_tokens: int
+    output_tokens: int
+    cache_read_input_tokens: int
+    cache_creation_input_tokens: int
+    thinking_tokens: int
+
+
+class ChatMade(Told):
+    id: str
+    title: str
+    model: str
+
+
 class ChatWhole(ChatSummary):
     system_prompt: str
+    limits: ChatLimitsTold
+    turns: int = Field(description="Messages that were answered.")
+    usage: UsageTold = Field(description="Tokens of all turns.")
+    cost: float | None = Field(description="US dollars of all turns; null where no price is known.")
     messages: tuple[ChatMessage, ...]
     queue: tuple[QueuedMessage, ...] = Field(description="Messages that wait, oldest first.")
     questions: tuple[OpenQuestion, ...]
@@ -202,7 +240,7 @@ class Health(Told):
     models: tuple[str, ...]
     store: str = Field(description="Where chats are kept.")
     chats: int
-    running: int = Field(description="Answers that are being written.")
+    running: int = Field(description="Answers that are being written for this person.")
 
 
 class Failure(Told):

@@ -198,7 +198,7 @@ _UPLOAD = {
     "replace": {"type": "string", "enum": ["yes"], "description": "One of the same name may go."},
 }
 _FOUND = ("not_found", "skill_refused", "too_large", "limit_exceeded")
-_WRITING = (*_FOUND, "skill_read_only", "skill_exists", "skill_changed")
+_WRITING = (*_FOUND, "skill_read_only", "skill_exists", "skill_changed", "skills_busy")
 _PATH = "/api/chats/{chat_id}/skills"
 
 SKILL_OPERATIONS: tuple[Operation[Any], ...] = (

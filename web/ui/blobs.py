@@ -34,7 +34,7 @@ def blob_routes(services: UiServices) -> list[Route]:
     async def blob(request: Request) -> Response:
         chat = services.chats.get(services.identify(request), request.path_params["chat_id"])
         sha256 = request.path_params["sha256"]
-        found = chat.blobs.get(sha256)
+        found = await chat.blobs.fetch(sha256)
         if found is None:
             raise NotFound(
                 "This picture or file is not kept any more.",

@@ -11,10 +11,11 @@ from starlette.responses import Response, StreamingResponse
 from web.chats.chat import Chat
 from web.chats.file_names import title_name
 from web.chats.recording import recorded_runs
-from web.harness.builtin.chat_files import ChatFiles
+from web.chats.unpacking import SNAPSHOT
+from web.harness.builtin.chat_files import ChatFiles, OpenFile
 from web.harness.builtin.paths import RESERVED_FOLDER
 from web.harness.builtin.record import RECORD_NAMES, write_record
-from web.harness.values.errors import NotFound
+from web.harness.values.errors import HarnessError, NotFound
 from web.ui.file_bytes import disposition
 from web.ui.services import UiServices
 from web.ui.zips import ZipEntry, zipped
@@ -31,6 +32,8 @@ async def chat_zip(services: UiServices, chat: Chat, *, whole: bool, head: bool)
     ]
     if whole:
         await write_record(files, chat.title, await recorded_runs(chat, services.events))
+        # First, so that the page knows by the beginning of the zip what it is.
+        entries = [*await _snapshot(services, chat), *entries]
         entries += [
             ZipEntry(f"{RESERVED_FOLDER}/record/{name}", partial(files.record_now, name))
             for name in RECORD_NAMES
@@ -46,6 +49,26 @@ async def chat_zip(services: UiServices, chat: Chat, *, whole: bool, head: bool)
     if head:
         return Response(headers=headers, media_type="application/zip")
     return StreamingResponse(content, headers=headers, media_type="application/zip")
+
+
+class _Bytes(OpenFile):
+    """Data in memory, as a file."""
+
+    def __init__(self, data: bytes, changed_at: float) -> None:
+        super().__init__(-1, len(data), changed_at, "", "application/json")
+        self._data = data
+
+    def read_now(self, start: int, size: int) -> bytes:
+        return self._data[start : start + size]
+
+
+async def _snapshot(services: UiServices, chat: Chat) -> list[ZipEntry]:
+    """What makes a chat of the zip again; nothing while an answer is written."""
+    try:
+        data = await services.snapshots.save(chat)
+    except HarnessError:
+        return []
+    return [ZipEntry(SNAPSHOT, lambda: nullcontext(_Bytes(data, chat.record.order)))]
 
 
 async def _with_versions(files: ChatFiles, entries: list[ZipEntry]) -> AsyncIterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -11,8 +12,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from web.harness.values.errors import HarnessError
+from web.ui.identity import TokenIdentity
 from web.ui.pages import error_line, error_page
 from web.ui.services import UiServices
+from web.ui.token_pages import sign_in_page
 from web.ui.typed import typed
 
 log = logging.getLogger(__name__)
@@ -28,37 +31,66 @@ STATUS: Mapping[str, int] = {
     "skill_read_only": 403,
     "not_found": 404,
     "method_not_allowed": 405,
+    "snapshot_too_large": 413,
     "too_large": 413,
+    "context_too_long": 413,
     "too_long": 413,
     "unsupported_media_type": 415,
     "bad_host": 421,
+    "configuration_differs": 422,
     "configuration_error": 422,
+    "conversation_broken": 422,
     "empty": 422,
+    "extensions_differ": 422,
+    "from_the_future": 422,
     "invalid_arguments": 422,
+    "invalid_id": 422,
+    "invalid_messages": 422,
     "invalid_request": 422,
+    "memory_refused": 422,
+    "not_serialisable": 422,
+    "session_id_refused": 422,
     "skill_refused": 422,
+    "snapshot_refused": 422,
     "tool_error": 422,
     # What is going on at the moment
     "agent_busy": 409,
     "agent_closed": 409,
     "decision_refused": 409,
     "lease_lost": 409,
+    "memory_changed": 409,
     "request_id_reused": 409,
     "session_conflict": 409,
+    "session_exists": 409,
     "skill_changed": 409,
     "skill_exists": 409,
     "limit_exceeded": 429,
     # The server
     "harness_error": 500,
     "internal_error": 500,
+    "memory_disk": 500,
     "provider_error": 502,
     "provider_pictures_refused": 502,
+    "provider_timeout": 504,
     "files_busy": 503,
+    "memory_busy": 503,
+    "skills_busy": 503,
+    "store_busy": 503,
+    "store_closed": 503,
+    "store_corrupt": 500,
+    "store_failed": 500,
+    "store_full": 507,
+    "store_locked": 503,
+    "store_read_only": 503,
+    "store_refused": 500,
+    "store_unavailable": 503,
     "too_many_streams": 503,
 }
 """The HTTP status of every error code that can be an answer."""
 
-_RETRY_AFTER_SECONDS = {"files_busy": "5", "too_many_streams": "5"}
+_RETRY_AFTER_SECONDS = dict.fromkeys(
+    ("files_busy", "memory_busy", "skills_busy", "too_many_streams"), "5"
+)
 
 _HTTP_ERRORS: Mapping[int, tuple[str, str, str]] = {
     400: ("bad_request", "The request cannot be read.", "Check how it is written."),
@@ -88,6 +120,11 @@ def html_errors(services: UiServices) -> HtmlError:
     def show(request: Request, status: int, error: HarnessError) -> Response:
         if request.headers.get("hx-request") == "true":
             return error_line(services, status, error)
+        if error.code == "unknown_identity" and isinstance(services.identity, TokenIdentity):
+            query = f"?{request.url.query}" if request.url.query else ""
+            asked = quote(request.url.path) + query
+            going_to = asked if request.method == "GET" else "/"
+            return sign_in_page(services, request, status, going_to=going_to)
         return error_page(services, request, status, error, typed(request))
 
     return show
@@ -123,6 +160,8 @@ class ErrorAnswers:
             )
         if error.code in _RETRY_AFTER_SECONDS:
             headers["Retry-After"] = _RETRY_AFTER_SECONDS[error.code]
+        if error.code == "unknown_identity":
+            headers["WWW-Authenticate"] = "Bearer"
         response = self._shown(request, status_of(error), error)
         response.headers.update(headers)
         return response

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from web.chats.chat import Chat
 from web.chats.inputs import find_input
+from web.chats.setup import typed_setup
 from web.harness.tools.forms import read_typed
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import Decision, InputAction
@@ -38,6 +39,7 @@ def form_routes(services: UiServices) -> list[Route]:
     return [
         Route("/chats", forms.create, methods=["POST"]),
         Route("/chats/{chat_id}/restore", forms.restore, methods=["POST"]),
+        Route("/more-chats", forms.show_more, methods=["POST"]),
         *(
             Route(f"/chats/{{chat_id}}/{path}", of_a_chat(services, handler), methods=["POST"])
             for path, handler in (
@@ -79,6 +81,11 @@ class _Forms:
         identity = self._services.identify(request)
         chat = await self._chats.restore(identity, request.path_params["chat_id"])
         return leave(request, f"/chats/{chat.id}")
+
+    async def show_more(self, request: Request) -> Response:
+        """Older chats in the side bar."""
+        await self._chats.show_more(self._services.identify(request))
+        return Response(status_code=204) if by_script(request) else leave(request, "/")
 
     async def send(self, chat: Chat, fields: Fields, request: Request) -> Response:
         _refuse_files(fields)
@@ -149,8 +156,15 @@ class _Forms:
         return stay(request, chat) if by_script(request) else leave(request, "/")
 
     async def change(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        await self._chats.change(chat, title=fields.get("title"), model=fields.get("model"))
-        return stay(request, chat)
+        await self._chats.change(
+            chat,
+            title=fields.get("title"),
+            model=fields.get("model"),
+            system_prompt=fields.get("system_prompt"),
+            setup=typed_setup(fields, chat.record.setup),
+        )
+        answer = stay(request, chat)
+        return told(answer, "Saved.") if "system_prompt" in fields else answer
 
     async def keep_draft(self, chat: Chat, fields: Fields, request: Request) -> Response:
         await self._chats.keep_draft(chat, fields.get("text", ""))

@@ -56,7 +56,7 @@ class Cursor:
 
 class Frames:
     """One reader's view of some channels. `channels` maps each name asked for to its channel,
-    None where there is none (any more)."""
+    None where there is none (any more). Chats that are only kept `in_memory` end with the epoch."""
 
     def __init__(
         self,
@@ -64,10 +64,13 @@ class Frames:
         fragments: Fragments,
         channels: Mapping[str, Channel | None],
         after: Cursor,
+        *,
+        in_memory: bool = True,
     ) -> None:
         self._fragments = fragments
         self._clock = clock
         self._channels = channels
+        self._in_memory = in_memory
         self._known_epoch = after.epoch == clock.epoch
         # Versions of another epoch mean nothing: such a reader gets everything.
         self._after = min(after.version, clock.version) if self._known_epoch else -1
@@ -138,6 +141,6 @@ class Frames:
         self._told.add(name)
         code = channel.gone if channel is not None else None
         if code not in _GONE:
-            code = "unknown" if self._known_epoch else "restarted"
+            code = "restarted" if self._in_memory and not self._known_epoch else "unknown"
         message, hint = _GONE[code]
         return [{"name": name, "code": code, "message": message, "hint": hint}]

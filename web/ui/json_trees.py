@@ -8,6 +8,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from web.ui.markdown.code import plain_code
+
 MAX_NODES = 4_000
 MAX_STRING_CHARS = 2_000
 MAX_DEPTH = 40
@@ -63,12 +65,12 @@ class _Tree:
 
 
 def _name(name: str) -> str:
-    return f"<b>{escape(_shortened(name))}</b> " if name else ""
+    return f"<b>{plain_code(_shortened(name))}</b> " if name else ""
 
 
 def _leaf(value: Any) -> str:
     if isinstance(value, str):
-        text = escape(json.dumps(_shortened(value), ensure_ascii=False))
+        text = plain_code(json.dumps(_shortened(value), ensure_ascii=False))
         return f'<span class="s" dir="auto">{text}</span>'
     if isinstance(value, bool) or value is None:
         return f'<span class="kc">{json.dumps(value)}</span>'

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from web.harness.values.errors import HarnessError
 from web.ui.errors import ErrorAnswers, Guarded
+from web.ui.identity import LocalPerson, RequestIdentity, unknown_identity
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -35,6 +36,10 @@ CONTENT_SECURITY_POLICY = "; ".join(
 _GUARDED_READS = ("/api", "/stream", "/changes")
 """What no other site may read, not even blindly; pages can be linked to."""
 
+OPEN = ("/sign-in", "/oauth/client-metadata.json", "/static/")
+"""What strangers may see: the page where they sign in, and what is the same for everybody. What
+ends with a slash stands for all below it."""
+
 _READS = ("GET", "HEAD", "OPTIONS")
 _OWN_SITES = (b"same-origin", b"none")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
@@ -46,13 +51,16 @@ def safety(
     answers: ErrorAnswers,
     *,
     allowed_hosts: Collection[str] = (),
+    identity: RequestIdentity | None = None,
     larger: Mapping[re.Pattern[str], int] | None = None,
 ) -> list[Middleware]:
     """The middleware of the application, outermost first.
 
-    `allowed_hosts` are names, without a port, that this server answers to beside loopback. `larger`
-    are limits of bodies by patterns of the whole path, for what takes files.
+    `allowed_hosts` are names, without a port, that this server answers to beside loopback.
+    `identity` tells who asks; without, everybody is the person at this machine. `larger` are limits
+    of bodies by patterns of the whole path, for what takes files.
     """
+    identity = identity or LocalPerson()
     return [
         Middleware(SecurityHeaders),
         # JSON goes to programs at this machine: packing it costs more than sending it.
@@ -62,8 +70,9 @@ def safety(
             exclude_content_types=(*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/json"),
         ),
         Middleware(Guarded, answers=answers),
-        Middleware(KnownHost, allowed=allowed_hosts),
-        Middleware(SameSite),
+        Middleware(KnownHost, allowed=allowed_hosts, addresses=not identity.is_local),
+        Middleware(SameSite, public=allowed_hosts),
+        Middleware(KnownPerson, identity=identity),
         Middleware(BodyLimit, limit=max_request_bytes, larger=larger),
     ]
 
@@ -72,7 +81,7 @@ class SecurityHeaders:
     """Puts the policy of this server on every response; a header that a route has set stays.
 
     Pages are `no-cache` and not `no-store`: a browser has to ask whether they are still true, and
-    may keep them for its back button.
+    may keep them for its back button. `private`, as a cache of several people must not keep them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -92,7 +101,7 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        stored = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"
+        stored = b"no-store" if scope["path"].startswith("/api/") else b"private, no-cache"
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -111,42 +120,69 @@ class KnownHost:
     """Refuses requests for a name that is not this server's.
 
     A page of another site can make its own name point here (DNS rebinding); what it then asks
-    still carries that name.
+    still carries that name. An address cannot be made to point elsewhere: with `addresses` every
+    one is answered.
     """
 
-    def __init__(self, app: ASGIApp, allowed: Collection[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, allowed: Collection[str] = (), *, addresses: bool = False
+    ) -> None:
         self._app = app
         self._allowed = frozenset(name.lower() for name in allowed)
+        self._addresses = addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             hosts = _values(scope, b"host")
             name = _host_name(hosts[0]) if len(hosts) == 1 else None
-            if name is None or not (_is_loopback(name) or name in self._allowed):
+            if name is None or not (
+                _is_loopback(name) or name in self._allowed or self._is_one(name)
+            ):
+                more = " Other names are told to it with --allow-host." if self._addresses else ""
                 raise HarnessError(
                     "This server does not answer to the name in the request's Host header.",
-                    hint="Use the address that it printed when it started.",
+                    hint=f"Use the address that it printed when it started.{more}",
                     code="bad_host",
                 )
         await self._app(scope, receive, send)
+
+    def _is_one(self, name: str) -> bool:
+        return self._addresses and _is_address(name)
 
 
 class SameSite:
     """Refuses what another site's page asks this server, by Origin and Sec-Fetch-Site.
 
-    Browsers send both and a page cannot change them; a request with neither is a program's.
+    Browsers send both and a page cannot change them; a request with neither is a program's. Under
+    one of the `public` names a proxy may have taken https away.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, public: Collection[str] = ()) -> None:
         self._app = app
+        self._public = frozenset(name.lower() for name in public)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not _is_from_here(scope):
+        if scope["type"] == "http" and not _is_from_here(scope, self._public):
             raise HarnessError(
                 "This was asked by a page of another site, which may not use this server.",
                 hint="Open this server's own page and do it there. Nothing was changed.",
                 code="cross_site",
             )
+        await self._app(scope, receive, send)
+
+
+class KnownPerson:
+    """Refuses strangers before any route is asked, but for what anybody may see (`OPEN`)."""
+
+    def __init__(self, app: ASGIApp, identity: RequestIdentity) -> None:
+        self._app = app
+        self._identity = identity
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket") and not is_open(scope["path"]):
+            peer = scope["client"][0] if scope.get("client") else None
+            if self._identity.identify(scope["headers"], peer) is None:
+                raise unknown_identity(self._identity)
         await self._app(scope, receive, send)
 
 
@@ -199,7 +235,7 @@ def _too_large(limit: int) -> HarnessError:
     )
 
 
-def _is_from_here(scope: Scope) -> bool:
+def _is_from_here(scope: Scope, public: Collection[str]) -> bool:
     reading = scope["method"] in _READS
     if reading and not _is_guarded(scope["path"]):
         return True
@@ -212,17 +248,24 @@ def _is_from_here(scope: Scope) -> bool:
     if any(value not in _OWN_SITES for value in site):
         return False
     origins = _values(scope, b"origin")
-    return not origins or (len(origins) == 1 and _is_own_origin(scope, origins[0]))
+    return not origins or (len(origins) == 1 and _is_own_origin(scope, origins[0], public))
+
+
+def is_open(path: str) -> bool:
+    """Whether anybody may ask for a path."""
+    return any(path.startswith(each) if each.endswith("/") else path == each for each in OPEN)
 
 
 def _is_guarded(path: str) -> bool:
     return any(path == start or path.startswith(f"{start}/") for start in _GUARDED_READS)
 
 
-def _is_own_origin(scope: Scope, origin: bytes) -> bool:
-    scheme = scope["scheme"]
+def _is_own_origin(scope: Scope, origin: bytes, public: Collection[str]) -> bool:
+    scheme, host = scope["scheme"], _values(scope, b"host")[0]
     given_scheme, separator, given = origin.decode("latin-1").lower().partition("://")
-    own = _without_default_port(_values(scope, b"host")[0].decode("latin-1").lower(), scheme)
+    if given_scheme == "https" and _host_name(host) in public:
+        scheme = "https"
+    own = _without_default_port(host.decode("latin-1").lower(), scheme)
     return (
         separator != "" and given_scheme == scheme and _without_default_port(given, scheme) == own
     )
@@ -244,6 +287,15 @@ def _host_name(host: bytes) -> str | None:
     if match is None or (match["port"] and int(match["port"]) > 65535):
         return None
     return match["v6"] or match["name"]
+
+
+@lru_cache(maxsize=128)
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=128)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
-from web.harness.values.events import EventBody
+from web.harness.values.events import EventBody, NestedEvent
 from web.ui.api_shapes import Failure
 from web.ui.errors import STATUS
 from web.ui.operations import Operation
@@ -35,6 +36,20 @@ _STREAM_WORDS = (
 )
 
 
+_NESTED = {
+    "title": NestedEvent.__name__,
+    "description": inspect.getdoc(NestedEvent),
+    "type": "object",
+    "properties": {
+        "call_id": {"title": "Call Id", "type": "string"},
+        "event": {"title": "Event", "type": "string", "description": "The type of the event."},
+        "data": {"title": "Data", "type": "object", "description": "Its shape, by that type."},
+    },
+    "required": ["call_id", "event", "data"],
+}
+"""What stands for a nested event: its body is told with its type."""
+
+
 def describe(operations: Sequence[Operation[Any]], *, version: str) -> bytes:
     """The document as JSON."""
     schemas: dict[str, Any] = {}
@@ -43,7 +58,9 @@ def describe(operations: Sequence[Operation[Any]], *, version: str) -> bytes:
         described = _operation(operation, schemas)
         paths.setdefault(operation.described_path, {})[operation.method.lower()] = described
     for body in get_args(EventBody):
-        _add(body, schemas, "serialization")
+        if body is not NestedEvent:
+            _add(body, schemas, "serialization")
+    schemas[NestedEvent.__name__] = _NESTED
     _add(Failure, schemas, "serialization")
     document = {
         "openapi": "3.1.0",

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from web.chats.chat import Chat
 from web.chats.parts import Channel
 from web.harness.values.errors import HarnessError
+from web.ui.identity import TokenIdentity
 from web.ui.services import UiServices
 from web.ui.typed import Typed
 
@@ -22,6 +23,11 @@ SUGGESTIONS = (
     ("Run two tools", "Calculate 48 * 12, then tell me the time."),
     ("Approve a file", "Write a file note.txt saying Hello from the chat."),
     ("Watch a long answer", "Write 600 words with a table, code and math."),
+    (
+        "Follow a plan",
+        "Make a plan: calculate 48 * 12; have a sub-agent tell the time in Tokyo; "
+        "say that it is done.",
+    ),
 )
 """Label and message: plain words, which any model understands, the demo model too."""
 
@@ -116,6 +122,7 @@ async def _shell(
     changes meanwhile has a higher version on its element, and comes once more by the stream."""
     if chat is not None:
         await services.chats.files.show(chat)
+        await services.chats.memories.show(chat)
     channels = [side_bar] if chat is None else [side_bar, chat.channel]
     shelf = await services.chats.skills.look(services.identify(request))
     for channel in channels:
@@ -132,12 +139,14 @@ async def _shell(
         "tools": services.tools(chat),
         "servers": _servers(services, chat),
         "skills": [skill.name for skill in shelf.usable(())],
+        "remembers": services.chats.memories.are_there,
         "begun": chat is not None and chat.channel.slot("log") != [],
         "version": version,
         "epoch": services.chats.clock.epoch,
         "region": services.fragments.regions(
             side_bar, chat.channel if chat else None, current=chat.id if chat else ""
         ),
+        "who": _who(services, request),
         "draft": chat.record.draft if chat else "",
         "request_id": services.new_id(),
         "working": chat is not None and chat.state == "working",
@@ -171,6 +180,15 @@ async def _settle(channel: Channel) -> None:
     while channel.left:
         await asyncio.sleep(0)
         channel.settled()
+
+
+def _who(services: UiServices, request: Request) -> dict[str, Any]:
+    identity = services.identity
+    return {
+        "key": services.person(request),
+        "name": "" if identity.is_local else services.identify(request).user_id,
+        "signs_out": isinstance(identity, TokenIdentity),
+    }
 
 
 def _named(chat: Chat) -> dict[str, str]:

@@ -99,6 +99,7 @@ class _ResourceForms:
                 await self._chats.attach(chat, material.blocks)
                 return told(stay(request, chat), f"Attached. {words_of(material.left_out)}")
             case "watch" | "unwatch" as do:
+                self._services.chats.servers.of(chat).changeable(key)
                 await offers.watch(key, uri, on=do == "watch")
                 return stay(request, chat)
             case _:

@@ -10,16 +10,21 @@ from jinja2 import Environment
 from starlette.requests import HTTPConnection
 
 from web.chats.chat import Chat
-from web.chats.identity import IdentitySource
 from web.chats.registry import Chats
+from web.chats.snapshots import ChatSnapshots
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.sessions.event_log import EventLog
 from web.harness.sessions.identity import HarnessIdentity
+from web.harness.skills.library import identity_folder
 from web.harness.tools.tool import Tool
 from web.harness.values.errors import HarnessError
 from web.ui.fragments import Fragments
+from web.ui.identity import RequestIdentity, unknown_identity
 from web.ui.open_streams import OpenStreams
 from web.ui.skill_uploads import SkillUploads
+
+PERSON_HEADER = "harness-person"
+"""Of requests by a page's script: for whom the page was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class UiServices:
 
     chats: Chats
     events: EventLog
-    identity: IdentitySource
+    identity: RequestIdentity
     fragments: Fragments
     templates: Environment
     open_streams: OpenStreams
@@ -46,6 +51,7 @@ class UiServices:
     max_request_bytes: int
     files: Callable[[Chat], ChatFiles]
     max_file_bytes: int
+    snapshots: ChatSnapshots
     skill_uploads: SkillUploads = field(default_factory=SkillUploads)
 
     @property
@@ -65,7 +71,23 @@ class UiServices:
 
     def identify(self, connection: HTTPConnection) -> HarnessIdentity:
         """Whose request it is. Raises HarnessError (`unknown_identity`) for a stranger."""
-        identity = self.identity.identify(connection.headers)
+        identity = self.identity.identify(
+            connection.scope["headers"], connection.client.host if connection.client else None
+        )
         if identity is None:
-            raise HarnessError("It is not known who asks.", code="unknown_identity")
+            raise unknown_identity(self.identity)
+        page_of = connection.headers.get(PERSON_HEADER)
+        if page_of and page_of != self._person(identity):
+            raise unknown_identity(self.identity)
         return identity
+
+    def person(self, connection: HTTPConnection) -> str:
+        """Stands for whoever asks in what a browser keeps and shares between its tabs; '' for the
+        person at this machine. Pages send it along, so that one that is left open does nothing for
+        whoever signed in since."""
+        return self._person(self.identify(connection))
+
+    def _person(self, identity: HarnessIdentity) -> str:
+        if self.identity.is_local:
+            return ""
+        return identity_folder(identity.tenant_id, identity.user_id)[:16]

@@ -14,11 +14,13 @@ from starlette.routing import Route
 from web.chats.chat import Chat
 from web.harness.mcp.connection import Connection
 from web.harness.mcp.sign_in import Returned, returned
+from web.harness.sessions.identity import HarnessIdentity
 from web.harness.values.errors import HarnessError, NotFound
 from web.ui.form_data import Fields
 from web.ui.forms import by_script, of_a_chat, stay
 from web.ui.pages import theme_of
 from web.ui.services import UiServices
+from web.ui.token_pages import came_by_https
 
 CALLBACK = "/oauth/callback"
 OUTCOME = "/oauth/outcome"
@@ -77,6 +79,7 @@ class _Outcome:
     words: str
     status: int
     until: float
+    whose: HarnessIdentity
 
 
 class _SignIn:
@@ -113,26 +116,29 @@ class _SignIn:
         connection = self._servers.awaiting(identity, answer.state) if answer else None
         if answer is None or connection is None:
             return self._leave(
+                identity,
                 "Nobody waits for this sign-in",
                 "It was cancelled, has taken too long, or its server was disconnected. "
                 "Begin once more in the chat.",
                 410,
             )
-        return await self._finish(connection, answer)
+        return await self._finish(identity, connection, answer)
 
-    async def _finish(self, connection: Connection, answer: Returned) -> Response:
+    async def _finish(
+        self, whose: HarnessIdentity, connection: Connection, answer: Returned
+    ) -> Response:
         name = connection.spec.name
         outcome = connection.access.finish(answer)
         if outcome is None:
             words = "This page was opened before. Nothing has changed by opening it again."
-            return self._leave("This sign-in is over", words, 410)
+            return self._leave(whose, "This sign-in is over", words, 410)
         await asyncio.wait({outcome}, timeout=OUTCOME_SECONDS)
         if not outcome.done():
             words = "The chat shows what becomes of it. You can close this tab."
-            return self._leave(f"Signing in to {name}", words, 200)
+            return self._leave(whose, f"Signing in to {name}", words, 200)
         if outcome.result():
-            return self._leave(f"Not signed in to {name}", outcome.result(), 403)
-        return self._leave(f"Signed in to {name}", "You can close this tab.", 200)
+            return self._leave(whose, f"Not signed in to {name}", outcome.result(), 403)
+        return self._leave(whose, f"Signed in to {name}", "You can close this tab.", 200)
 
     async def describe(self, request: Request) -> Response:
         """The description for those who publish it at an address of their own."""
@@ -148,24 +154,29 @@ class _SignIn:
         return JSONResponse(client_metadata(url, redirects))
 
     def _connection(self, chat: Chat, request: Request) -> Connection:
-        return self._servers.of(chat).connection(request.path_params["key"])
+        return self._servers.of(chat).changeable(request.path_params["key"])
 
     async def outcome(self, request: Request) -> Response:
         """What came of a sign-in, for as long as it is kept."""
+        identity = self._services.identify(request)
         kept = self._outcomes.get(request.path_params["outcome_id"])
-        if kept is None or kept.until <= asyncio.get_running_loop().time():
+        if (
+            kept is None
+            or kept.whose != identity
+            or kept.until <= asyncio.get_running_loop().time()
+        ):
             words = "The chat shows what has become of it. You can close this tab."
             return self._page(request, "This sign-in is over", words, 410)
         return self._page(request, kept.title, kept.words, kept.status)
 
-    def _leave(self, title: str, words: str, status: int) -> Response:
+    def _leave(self, whose: HarnessIdentity, title: str, words: str, status: int) -> Response:
         """Leads to the outcome, so that no code stays in the address of the tab."""
         now = asyncio.get_running_loop().time()
         self._outcomes = {id: each for id, each in self._outcomes.items() if each.until > now}
         while len(self._outcomes) >= MAX_OUTCOMES:
             del self._outcomes[next(iter(self._outcomes))]
         id = secrets.token_urlsafe(16)
-        self._outcomes[id] = _Outcome(title, words, status, now + KEPT_SECONDS)
+        self._outcomes[id] = _Outcome(title, words, status, now + KEPT_SECONDS, whose)
         return RedirectResponse(f"{OUTCOME}/{id}", 303, headers=_NEVER_KEPT)
 
     def _page(self, request: Request, title: str, words: str, status: int) -> Response:
@@ -179,7 +190,8 @@ def _callback_of(request: Request) -> str:
     host = request.headers.get("host", "")
     if not host:
         raise HarnessError("The request names no host.", code="bad_host")
-    return f"{request.url.scheme}://{host}{CALLBACK}"
+    scheme = "https" if came_by_https(request) else "http"
+    return f"{scheme}://{host}{CALLBACK}"
 
 
 async def _asked(connection: Connection) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 from sse_starlette.event import ServerSentEvent
 from starlette.requests import Request
@@ -12,8 +12,9 @@ from starlette.routing import Route
 
 from web.chats.parts import Channel, Watcher
 from web.harness.values.errors import LimitExceeded
-from web.ui.event_stream import EventStream
+from web.ui.event_stream import EventStream, while_known
 from web.ui.frames import Cursor, Frames
+from web.ui.identity import unknown_identity
 from web.ui.pace import Pace, Steps
 from web.ui.services import UiServices
 
@@ -32,7 +33,7 @@ def stream_routes(services: UiServices) -> list[Route]:
         channels, frames = _asked(request, services)
         services.open_streams.check()
         return EventStream(
-            _frames(services, channels, frames, pace),
+            while_known(services, request, _frames(services, channels, frames, pace)),
             ping=BEAT_SECONDS,
             ping_message_factory=lambda: ServerSentEvent(_beat(services), event="beat"),
             sep="\n",
@@ -50,18 +51,28 @@ def stream_routes(services: UiServices) -> list[Route]:
 
 def _asked(request: Request, services: UiServices) -> tuple[Mapping[str, Channel | None], Frames]:
     identity = services.identify(request)
+    # An event stream cannot be asked for with a header.
+    if request.query_params.get("person", services.person(request)) != services.person(request):
+        raise unknown_identity(services.identity)
     names = [name for name in request.query_params.get("channels", "").split(",") if name]
     if len(names) > MAX_CHANNELS:
         raise LimitExceeded(f"At most {MAX_CHANNELS} chats can share one stream.")
     channels = {name: services.chats.channel(identity, name) for name in names}
     given = request.headers.get("last-event-id") or request.query_params.get("after", "")
     after = Cursor.parse(given)
-    return channels, Frames(services.chats.clock, services.fragments, channels, after)
+    frames = Frames(
+        services.chats.clock,
+        services.fragments,
+        channels,
+        after,
+        in_memory=services.chats.kept is None,
+    )
+    return channels, frames
 
 
 async def _frames(
     services: UiServices, channels: Mapping[str, Channel | None], frames: Frames, pace: Pace
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Pulls what changed: at once, then as often as the pace allows. Holds no queue."""
     with (
         services.open_streams.one_more(),

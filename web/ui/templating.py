@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from web.harness.values.text import amount
 from web.ui.cards import cut_short
+from web.ui.compiled import COMPILED
 from web.ui.unseen import exact_json, hides, spelled, visible
 
 ARGUMENT_LIMIT = 4_000
@@ -23,6 +24,11 @@ ARGUMENT_LIMIT = 4_000
 
 BRIEF_LIMIT = 120
 """Characters of a call's arguments that its closed line shows."""
+
+_DEMO_LABELS = {
+    "demo:demo": "Demo (scripted, no key)",
+    "demo:small": "Demo with a small context (8,192 tokens)",
+}
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n")
 
@@ -41,6 +47,7 @@ def make_environment(templates: Path, *, zone: tzinfo | None = None) -> Environm
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        bytecode_cache=COMPILED,
     )
     environment.globals["page_token"] = secrets.token_urlsafe(24)
     environment.filters.update(
@@ -164,7 +171,7 @@ def thousands(number: int) -> Markup:
 
 def model_label(name: str) -> str:
     """A model as a person chooses it: by its name, unless it is no real one."""
-    return "Demo (scripted, no key)" if name == "demo:demo" else name
+    return _DEMO_LABELS.get(name, name)
 
 
 def in_address(path: str) -> str:

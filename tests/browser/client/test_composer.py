@@ -166,6 +166,7 @@ async def test_that_the_server_is_away_is_said_no_longer_than_it_is_so(
     if cut:
         scene.script.cut()
         await expect(page.locator("[data-banner]")).to_contain_text("No connection")
+        await expect(page.locator("[data-banner]")).to_be_visible()
     await page.press(BOX, "Enter")
     line = page.locator("[data-composer] [role=alert]")
     await expect(line).to_contain_text("be reached")

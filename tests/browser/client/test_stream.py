@@ -51,6 +51,7 @@ async def test_behind_a_proxy_that_buffers_the_page_asks_every_little_while(scen
     scene.script.buffered = True
     page = await scene.open()
     await expect(page.locator("[data-banner]")).to_contain_text("every few seconds")
+    await expect(page.locator("[data-banner]")).to_be_visible()
     for n in range(3):
         scene.script.put("one", f"a{n}", f"<p @>part {n}</p>")
         await expect(page.locator(f"#a{n}")).to_have_text(f"part {n}")
@@ -75,6 +76,7 @@ async def test_without_a_network_the_page_says_so_and_catches_up(scene: Scene) -
     await scene.context.set_offline(True)
     scene.script.cut()
     await expect(page.locator("[data-banner]")).to_contain_text("No connection")
+    await expect(page.locator("[data-banner]")).to_be_visible()
     scene.script.put("one", "a", "<p @>meanwhile</p>")
     await scene.context.set_offline(False)
     await expect(page.locator("#a")).to_have_text("meanwhile")

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import expect
 
+from tests.browser.page.agent_states import plan, sub_agent, sub_agent_done
+from tests.browser.page.memory_states import memory, memory_edited
+from tests.browser.page.snapshot_states import instructions, loaded
 from tests.browser.page.stage import BOX, STATUS, Stage, shows
 from tests.support.scripted_provider import Step, breaks, calls, says, thinks
 from web.harness.providers.demo.texts import SHOWCASE
+from web.harness.values.errors import ContextTooLong
 from web.harness.values.model import ModelDone, TextChunk, ThinkingChunk
 from web.harness.values.usage import Usage
 
@@ -39,6 +43,15 @@ path.append((7, 8))  # a list grows
 
 1. Use a list for things that come and go.
 2. Use a tuple for things that belong together.
+"""
+
+
+NOTES = """\
+The person plans a journey and likes towns with trams.
+
+- **Lisbon** was recommended, for its tram 28 and its tiles
+- they need *three days*
+- open: how to get there
 """
 
 
@@ -95,6 +108,25 @@ async def calls_opened(stage: Stage) -> Page:
     page = await stage.open(f"/chats/{chat}")
     for summary in await page.locator(".call summary").all():
         await summary.click()
+    return page
+
+
+async def condensed(stage: Stage) -> Page:
+    """A model that refused what was too long, has written notes and then gone on."""
+    chat = await stage.server.new_chat()
+    for title in ("Which town has the best tram?", "And the best tiles?", "How long do I need?"):
+        stage.play(says(f"**Lisbon**, and here is why. {'It is a fine town. ' * 60}"))
+        await stage.server.wait_for(await stage.server.send(chat, title), "run_result")
+    stage.play(
+        [ContextTooLong("maximum context length is 5000 tokens", limit=5_000)],
+        says(NOTES),
+        says("Then take the *night train*."),
+    )
+    run_id = await stage.server.send(chat, "How do I get there?")
+    await stage.server.wait_for(run_id, "run_result")
+    page = await stage.open(f"/chats/{chat}")
+    await page.locator(".condensed > summary").click()
+    await expect(page.locator(".condensed .notes li").first).to_be_visible()
     return page
 
 
@@ -209,6 +241,7 @@ STATES: dict[str, Show] = {
         done,
         markdown,
         calls_opened,
+        condensed,
         approval,
         approval_edited,
         approval_denied,
@@ -219,6 +252,13 @@ STATES: dict[str, Show] = {
         side_bar,
         dialog,
         undo,
+        plan,
+        sub_agent,
+        sub_agent_done,
+        loaded,
+        instructions,
+        memory,
+        memory_edited,
         gone,
         not_found,
     )

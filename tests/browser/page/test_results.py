@@ -248,6 +248,7 @@ OURS = AUDIT.replace("img, ", "").replace("audio, ", "")
 """The audit, but pictures and sound may be there."""
 
 
+@pytest.mark.full
 async def test_nothing_that_a_server_returns_runs_or_loads(chromium: Browser) -> None:
     async with served_results(
         chromium,

@@ -17,7 +17,12 @@ pytestmark = pytest.mark.anyio
 
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 # A state that only one width has keeps to it.
-SIZES = {"setup": {"wide": {"width": 1000, "height": 900}}, "side_bar": {"narrow": NARROW}}
+SIZES = {
+    "setup": {"wide": {"width": 1000, "height": 900}},
+    "side_bar": {"narrow": NARROW},
+    "instructions": {"wide": WIDE},
+    "memory": {"wide": {"width": 1000, "height": 900}, "narrow": NARROW},
+}
 Scheme = Literal["light", "dark"]
 
 

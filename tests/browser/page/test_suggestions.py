@@ -72,3 +72,13 @@ async def test_it_writes_a_long_answer_with_everything_in_it(
         assert len(text.split()) > 500
         assert text.rstrip().endswith(".")
         assert "**" not in text
+
+
+@pytest.mark.full
+async def test_it_follows_a_plan_with_a_sub_agent(chromium: Browser, tmp_path: Path) -> None:
+    async with clicked(chromium, tmp_path, "Follow a plan") as page:
+        await shows(page, "idle")
+        await expect(page.locator(".plan h2")).to_have_text("Plan 3 of 3 done")
+        await page.get_by_text("What the sub-agent did").click()
+        await expect(page.locator(".nested .answer").last).to_contain_text("Asia/Tokyo")
+        await expect(page.locator(".answer").last).to_contain_text("576")

@@ -74,6 +74,7 @@ async def test_a_page_that_was_offline_says_so_and_catches_up(stage: Stage, way:
         banner = page.locator("[data-banner]")
         # 30 seconds: longer than a page takes a silent stream for alive.
         await expect(banner).to_contain_text("be reached", timeout=40_000)
+        await expect(banner).to_be_visible()
         if way == "the network is away":
             await stage.context.set_offline(False)
         proxy.release()

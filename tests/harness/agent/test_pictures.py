@@ -48,7 +48,7 @@ async def with_picture(agent: Agent) -> list[Event]:
 
 def seen(agent: Agent) -> list[list[bool]]:
     """Of each request, of each message: whether it holds a picture."""
-    provider = agent._provider
+    provider = agent._providers.get(agent.config.model)
     assert isinstance(provider, ScriptedProvider)
     return [list(map(has_pictures, request.messages)) for request in provider.requests]
 
@@ -89,7 +89,7 @@ async def test_a_model_that_refuses_pictures_is_asked_again_without_them_and_it_
     # The rest of the run does without, and the conversation keeps them for another model.
     assert seen(agent) == [[True], [False], [False, False, False]]
     assert has_pictures(agent.memory.get_messages()[0])
-    provider = agent._provider
+    provider = agent._providers.get(agent.config.model)
     assert isinstance(provider, ScriptedProvider)
     (left,) = provider.requests[1].messages[0].pictures
     assert left.line.endswith("left out, this model did not take the pictures of this chat]")

@@ -11,13 +11,15 @@ from tests.support.scripted_provider import (
     calls,
     says,
 )
-from web.harness.agent.questions import Answer
+from web.harness.agent.agent import Agent
+from web.harness.agent.questions import Answer, Approver
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import PermissionLevel, ToolContext
 from web.harness.values.errors import DecisionRefused, ToolError
 from web.harness.values.events import (
     ApprovalRequired,
+    Decision,
     RunResult,
     ToolCallStart,
     ToolResult,
@@ -208,3 +210,80 @@ async def test_what_always_asks_cannot_be_allowed_for_the_chat() -> None:
     assert len(set(keys)) == 2
     assert results == ["saved a", "saved b"]
     assert agent.permissions.grants == []
+
+
+@pytest.mark.parametrize("decision", ["denied", "no", "", "ALLOW", None, False, True, ["allow"]])
+async def test_what_is_no_decision_runs_nothing_and_leaves_the_question_open(
+    decision: object,
+) -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"))
+    events = []
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            events.append(event)
+            if isinstance(event.body, ApprovalRequired):
+                with pytest.raises(DecisionRefused, match="is no decision"):
+                    agent.decide(event.body.key, decision)  # type: ignore[arg-type]
+                agent.decide(event.body.key, "deny")
+    assert not of_type(events, ToolCallStart)
+    assert of_type(events, RunResult)[0].status == "completed"
+
+
+def result_of(agent: Agent) -> ToolResultBlock:
+    """Of the one call of a run."""
+    (result,) = agent.memory.get_messages()[2].content
+    assert isinstance(result, ToolResultBlock)
+    return result
+
+
+@pytest.mark.parametrize("given", [Answer("allow"), "allow"])
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_an_approver_may_wait_or_not_and_give_the_decision_alone(
+    given: Answer | Decision, is_async: bool
+) -> None:
+    async def waiting(question: ApprovalRequired) -> Answer | Decision:
+        return given
+
+    plain: Approver = lambda question: given  # noqa: E731
+    agent = agent_for(
+        calls(("save", {"text": "a"})), says("ok"), approver=waiting if is_async else plain
+    )
+    await agent.run("hello")
+    assert result_of(agent).text == "saved a"
+
+
+@pytest.mark.parametrize("given", [True, None, "junk", Answer("no"), Answer("allow", [1])])  # type: ignore[arg-type]
+async def test_an_approver_that_gives_no_answer_refuses_in_words(given: object) -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"), approver=lambda question: given)
+    await agent.run("hello")
+    result = result_of(agent)
+    assert result.is_error
+    assert "was not allowed, so it did not run" in result.text
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+async def test_an_approver_that_fails_refuses_and_the_run_goes_on(
+    error: type[BaseException],
+) -> None:
+    def fails(question: ApprovalRequired) -> Answer:
+        raise error("secret")
+
+    agent = agent_for(calls(("save", {"text": "a"})), says("ok"), approver=fails)
+    result = await agent.run("hello")
+    told = result_of(agent).text
+    assert (result.status, told) == (
+        "completed",
+        "This call was not allowed, so it did not run: the approver failed.",
+    )
+
+
+async def test_what_a_reader_changes_in_a_question_or_a_start_changes_no_call() -> None:
+    agent = agent_for(calls(("save", {"text": "a"})), calls(("double", {"number": 2})), says("ok"))
+    async with agent.run_stream("hello") as stream:
+        async for event in stream:
+            if isinstance(event.body, ApprovalRequired | ToolCallStart):
+                event.body.arguments["text"] = "changed"
+            if isinstance(event.body, ApprovalRequired):
+                agent.decide(event.body.key, "allow")
+    results = [message.content[0] for message in agent.memory.get_messages()[2::2]]
+    assert [each.text for each in results if isinstance(each, ToolResultBlock)] == ["saved a", "4"]

@@ -130,7 +130,7 @@ async def test_a_call_that_cannot_run_tells_the_model_why(
 async def test_a_denied_tool_is_not_even_offered() -> None:
     agent = agent_for(says("x"))
     await agent.run("hello")
-    provider = agent._provider
+    provider = agent._providers.get(agent.config.model)
     assert isinstance(provider, ScriptedProvider)
     assert {spec.name for spec in provider.requests[0].tools} == {"double", "save"}
 

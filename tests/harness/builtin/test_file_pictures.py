@@ -99,7 +99,7 @@ async def test_a_model_that_takes_no_pictures_reads_that_there_is_one(
     agent = agent_for(asks, refuses, says("I cannot see it."), tools=registry)
     events = await all_events(agent)
     assert of_type(events, Note) == [Note(WITHOUT_PICTURES, "No pictures, please.")]
-    provider = agent._provider
+    provider = agent._providers.get(agent.config.model)
     assert isinstance(provider, ScriptedProvider)
     first, again = (request.messages[-1] for request in provider.requests[1:])
     assert has_pictures(first)

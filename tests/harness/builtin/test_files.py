@@ -86,7 +86,7 @@ def test_the_standard_tools_fit_together(folder: Path) -> None:
     tools = ToolRegistry(standard_tools(folder, lambda: datetime.now(UTC)))
     assert [spec.name for spec in tools.specs()] == [
         *("calculate", "current_time", "wait", "read_file", "write_file", "list_files"),
-        *("edit_file", "find_files", "search_files", "delete_file"),
+        *("edit_file", "find_files", "search_files", "delete_file", "update_plan", "delegate"),
     ]
     assert not folder.exists()
 

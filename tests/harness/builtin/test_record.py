@@ -22,8 +22,10 @@ from web.harness.values.errors import NotFound
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
+    ContextCondensed,
     Event,
     EventBody,
+    NestedEvent,
     Note,
     ResultPart,
     RunResult,
@@ -32,6 +34,7 @@ from web.harness.values.events import (
     ToolCallDelta,
     ToolCallStart,
     ToolResult,
+    Waiting,
 )
 from web.harness.values.messages import ResourceBlock
 from web.harness.values.usage import Usage
@@ -89,6 +92,22 @@ def test_a_transcript_reads_as_the_chat_went() -> None:
     )
 
 
+def test_a_transcript_says_what_the_model_was_not_sent_any_more() -> None:
+    text = text_of(
+        run(
+            "r",
+            Waiting("Earlier messages are summarised", 0.0, "summary"),
+            ContextCondensed(7000, 3000, "- they like tea", cleared=2, summarised=9),
+            TextDelta("So.", "m"),
+        )
+    )
+    assert (
+        "> The model is sent less of the conversation from here on, about 3,000 tokens instead of "
+        "7,000: 2 old results of tools taken out, 9 messages summarised: - they like tea\n"
+    ) in text
+    assert "Waited" not in text
+
+
 @pytest.mark.parametrize(
     ("bodies", "words"),
     [
@@ -120,6 +139,35 @@ def test_it_says_what_became_of_each_question(bodies: tuple[EventBody, ...], wor
     text = text_of(run("r", asks("c"), *bodies))
     assert f"The person was asked at 1970-01-01 00:00:01 UTC. {words}"[-60:] in text
     assert words in text
+
+
+def test_what_a_sub_agent_did_is_quoted_in_the_call_it_worked_in() -> None:
+    def inside(*bodies: EventBody) -> tuple[EventBody, ...]:
+        return tuple(NestedEvent("c", body) for body in bodies)
+
+    text = text_of(
+        run(
+            "r",
+            ToolCallStart("c", "delegate", {"task": "save"}, "m"),
+            *inside(TextDelta("I save it.", "s-1"), asks("d")),
+            *inside(ToolCallStart("d", "write_file", ASKED, "s-1", "allow")),
+            *inside(ToolResult("d", "write_file", "saved", False, 0.1, "allow")),
+            *inside(RunResult("completed", "ok", Usage(3, 4))),
+            ToolResult("c", "delegate", "ok", False, 0.2),
+            TextDelta("Done.", "m-2"),
+        )
+    )
+    quoted = text[text.index("> A sub-agent, in c:") : text.index("Result of c")]
+    assert all(line.startswith(">") for line in quoted.strip().splitlines())
+    for words in (
+        "> I save it.",
+        "> The person was asked",
+        "allowed it once",
+        "> saved",
+        "3 tokens",
+    ):
+        assert words in quoted
+    assert "\nDone.\n" in text
 
 
 def test_what_was_taken_back_is_not_in_it() -> None:

@@ -18,7 +18,7 @@ from web.harness.builtin.scripts import (
     interpreter_of,
     run_script,
 )
-from web.harness.tools.strays import MARK
+from web.harness.tools.marks import MARK
 from web.harness.values.errors import ToolError
 
 pytestmark = pytest.mark.anyio

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.harness.skills.writers import put, skill_md, uploaded
+from tests.support.loop_share import loop_share
 from web.harness.builtin.skill_tools import (
     MAX_ARGUMENTS,
     MAX_REMEMBERED,
@@ -302,3 +303,15 @@ async def test_a_link_to_a_script_elsewhere_does_not_run(
     output = await chat.run("run_skill_script", skill="a", path="scripts/link.py")
     assert output.is_error
     assert "evil" not in output.text.replace("evil.py", "")
+
+
+async def test_the_question_of_a_large_skill_keeps_nobody_waiting(chat: Chat, root: Path) -> None:
+    for number in range(4):
+        (root / "a" / f"{number}.txt").write_text("0123456789abcdef\n" * 280_000)
+    async with loop_share() as share:
+        shown = await chat.preview(skill="a", path="scripts/echo.py")
+    assert shown["left_out"] > 10_000_000
+    assert share.in_loop < 0.02 or share.of_all < 0.2
+    async with loop_share() as share:
+        assert not (await chat.run("run_skill_script", skill="a", path="scripts/echo.py")).is_error
+    assert share.in_loop < 0.05 or share.of_all < 0.3

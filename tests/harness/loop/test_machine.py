@@ -16,6 +16,10 @@ from web.harness.loop.actions import (
     CallsStarted,
     CancelRequested,
     CancelTools,
+    CondenseContext,
+    Condensed,
+    CondenseFailed,
+    ContextFull,
     Decided,
     Finish,
     ModelAnswered,
@@ -25,13 +29,14 @@ from web.harness.loop.actions import (
     RunTools,
 )
 from web.harness.loop.machine import OutcomeRefused, apply, next_action
-from web.harness.loop.state import RunLimits, RunState, start_run
+from web.harness.loop.state import Condensing, RunLimits, RunState, start_run
 from web.harness.values.usage import Usage
 
 LIMITS = RunLimits(
     max_iterations=4,
     max_cost_dollars=1.0,
     max_parallel_tools=2,
+    max_repeats=3,
     attempts=3,
     backoff_seconds=0.5,
     max_backoff_seconds=8.0,
@@ -92,8 +97,20 @@ class Driver:
             case CancelTools(call_ids):
                 assert call_ids
                 self.settle(self.draw(*call_ids))
+            case CondenseContext(condensing=condensing):
+                self.condense(condensing)
+
+    def condense(self, condensing: Condensing) -> None:
+        if condensing.step == "summarise" and self.draw(True, False):
+            after = self.draw(None, 1.0, 100.0)
+            self.apply(CondenseFailed("no", bool(self.draw(True, False)), after, cost=0.1))  # type: ignore[arg-type]
+        else:
+            self.apply(Condensed(self.data.draw(st.integers(0, condensing.tokens)), cost=0.1))
 
     def model(self, message_id: str) -> None:
+        if self.draw(*[False] * 3, True):
+            self.apply(ContextFull(self.data.draw(st.integers(0, 200)), 100, 60))
+            return
         if self.draw(True, False):
             self.apply(
                 ModelFailed(
@@ -121,7 +138,8 @@ class Driver:
     def settle(self, call_id: object) -> None:
         assert isinstance(call_id, str)
         self.results[call_id] = self.results.get(call_id, 0) + 1
-        self.apply(CallSettled(call_id, 3))
+        digest, cost = self.draw("", "a", "b"), self.draw(None, 0.2)
+        self.apply(CallSettled(call_id, 3, digest, Usage(2, 1), cost))  # type: ignore[arg-type]
 
     def apply(self, outcome: Outcome) -> None:
         before = self.state

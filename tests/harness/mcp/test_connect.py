@@ -172,6 +172,7 @@ def test_only_what_a_server_needs_is_inherited() -> None:
     assert set(inherited(environ)) == {"PATH", "https_proxy", "NPM_CONFIG_CACHE"}
 
 
+@pytest.mark.full
 async def test_twenty_servers_connect_side_by_side(connections: Connections) -> None:
     with anyio.fail_after(SECONDS):
         hanging = [raw("hang", name=f"h{n}", connect_seconds=1) for n in range(10)]

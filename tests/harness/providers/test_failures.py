@@ -35,7 +35,7 @@ def said(message: str, **fields: Any) -> dict[str, Any]:
         (
             413,
             said("Request too large", type="request_too_large"),
-            "context_length_exceeded",
+            "provider_bad_request",
             False,
         ),
         (429, said("Rate limit reached"), "provider_rate_limited", True),
@@ -68,21 +68,6 @@ def test_each_refusal_has_its_code(
     assert (error.code, error.transient) == (code, transient)
     assert error.message
     assert error.hint
-
-
-@pytest.mark.parametrize(
-    ("message", "limit"),
-    [
-        ("This model's maximum context length is 8192 tokens. However, you asked", 8192),
-        ("maximum context length is 128,000 tokens", 128_000),
-        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
-        ("the request exceeds the available context size (4096 tokens)", 4096),
-        ("prompt is too long", None),
-    ],
-)
-def test_a_refusal_for_length_tells_the_limit(message: str, limit: int | None) -> None:
-    error = refusal(API, "gpt-x", said(message), status=400)
-    assert (error.code, error.context_limit) == ("context_length_exceeded", limit)
 
 
 def test_a_rate_limit_that_counts_tokens_is_no_refusal_for_length() -> None:

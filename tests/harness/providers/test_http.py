@@ -124,7 +124,7 @@ async def test_a_web_page_is_no_answer() -> None:
     async with ModelServer(status(200, "<html>Welcome</html>", headers)) as server:
         error = await failure(provider_of(server))
         assert (error.code, error.transient) == ("provider_bad_request", False)
-        assert "OPENAI_BASE_URL" in error.hint
+        assert "base_url" in error.hint
 
 
 async def test_a_body_without_length_ends_with_the_connection() -> None:
@@ -154,14 +154,14 @@ async def test_an_unreachable_server_is_named() -> None:
         error = await failure(provider)
     assert (error.code, error.transient) == ("provider_unreachable", True)
     assert f"127.0.0.1:{port}" in error.message
-    assert "OPENAI_BASE_URL" in error.hint
+    assert "base_url" in error.hint
 
 
 async def test_a_name_that_does_not_exist_is_unreachable() -> None:
     error = await failure(make_provider("anthropic", base_url="http://no-such-host.invalid"))
     assert (error.code, error.transient) == ("provider_unreachable", True)
     assert "no-such-host.invalid" in error.message
-    assert "ANTHROPIC_BASE_URL" in error.hint
+    assert "base_url" in error.hint
 
 
 async def test_a_server_that_speaks_no_tls_is_unreachable() -> None:
@@ -314,10 +314,20 @@ async def test_the_vendor_is_asked_for_completion_tokens() -> None:
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic"])
-async def test_a_missing_key_names_its_variable(name: str) -> None:
+async def test_a_missing_key_tells_where_to_give_it(name: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         make_provider(name, api_key="  ")
-    assert f"{name.upper()}_API_KEY" in caught.value.hint
+    assert f"make_provider('{name}', api_key=...)" in caught.value.hint
+    assert "_API_KEY" not in caught.value.hint
+    with pytest.raises(ConfigurationError) as caught:
+        make_provider(name, variables=True)
+    assert caught.value.hint == f"Set {name.upper()}_API_KEY."
+
+
+async def test_an_application_that_read_the_environment_has_its_variables_named() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make_provider("openai", base_url="nowhere", variables=True)
+    assert "OPENAI_BASE_URL" in caught.value.message
 
 
 async def test_an_unknown_provider_names_those_there_are() -> None:
@@ -332,7 +342,7 @@ async def test_an_unknown_provider_names_those_there_are() -> None:
 async def test_a_base_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         make_provider("openai", base_url=url)
-    assert "OPENAI_BASE_URL" in caught.value.message
+    assert "base_url" in caught.value.message
 
 
 @pytest.mark.parametrize("key", ["sk-\nsecret", "sk-secret-é"])

@@ -249,8 +249,29 @@ async def test_a_long_exception_is_shortened() -> None:
     assert len(output.text) <= 2000
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-async def test_what_ends_the_process_passes(error: type[BaseException]) -> None:
+class Odd(BaseException):
+    """No Exception, as some libraries raise."""
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, Odd])
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_tool_that_ends_the_program_is_an_error_result(
+    error: type[BaseException], is_async: bool
+) -> None:
+    def plain() -> str:
+        raise error("3")
+
+    async def waiting() -> str:
+        raise error("3")
+
+    output = await run_one(waiting if is_async else plain)
+    assert output.is_error
+    assert error.__name__ in output.text
+
+
+async def test_a_keyboard_interrupt_passes() -> None:
+    error = KeyboardInterrupt
+
     async def handler(arguments: JsonObject, context: ToolContext) -> ToolOutput:
         raise error
 

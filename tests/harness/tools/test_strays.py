@@ -9,7 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from web.harness.tools.strays import MARK, no_strays
+from web.harness.tools.marks import MARK
+from web.harness.tools.strays import no_strays
 
 pytestmark = pytest.mark.anyio
 

@@ -3,47 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from web.harness.agent.answer import Emit
 from web.harness.agent.calls import Calls
-from web.harness.agent.inputs import Answerer
-from web.harness.agent.questions import Answer, Approver
+from web.harness.agent.closing import Closing, in_turn
+from web.harness.agent.condenser import Condenser
+from web.harness.agent.context_gauge import ContextGauge
+from web.harness.agent.extensions import Extension, Extensions
+from web.harness.agent.given import Tools, check_asked, config_of, provider_of, tools_of
+from web.harness.agent.inputs import Answerer, decline_all
+from web.harness.agent.limits_note import LimitsNote
+from web.harness.agent.nested import Nested, Surroundings
+from web.harness.agent.options import AgentOptions
+from web.harness.agent.own_provider import OwnProvider
+from web.harness.agent.questions import Answer, Approver, refuse_all
 from web.harness.agent.run import Prepare, Run
+from web.harness.agent.streaming import stream_turn
+from web.harness.agent.totals import Totals
+from web.harness.agent.watch import Watch
 from web.harness.memory.conversation import Conversation
-from web.harness.providers import make_provider
+from web.harness.tools.hooks import Happening, HookEvent, Hooks
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.previews import KeepQuestion
-from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.resource import GetResource, no_resources
 from web.harness.tools.tool import InputAnswer, ToolContext
-from web.harness.values.config import AgentConfig
+from web.harness.values.config import DEMO_MODEL, AgentConfig
 from web.harness.values.errors import AgentBusy, AgentClosed, DecisionRefused
-from web.harness.values.events import (
-    ApprovalRequired,
-    Decision,
-    Event,
-    EventBody,
-    InputAction,
-    InputRequired,
-    RunResult,
-)
+from web.harness.values.events import Decision, Event, InputAction, Note, RunResult
+from web.harness.values.learned_limits import LearnedLimits
 from web.harness.values.messages import AttachedBlock, JsonObject, Message
 from web.harness.values.model import Provider
+from web.harness.values.tokens import ToolsCounter
+from web.harness.values.usage import Usage
 
 
 class Agent:
     """One conversation with one active run at a time.
 
     Without a provider it makes the one its configuration names (the scripted demo model where it
-    names none) and closes it; a provider that is handed in stays its owner's. Use it as an async
-    context manager, or call `aclose`. A call that needs a person's yes goes to `approver`; where
-    there is none, `run` refuses it, and `run_stream` waits for `decide`. A tool that asks for input
-    is answered by `answerer`, else by `run` with a decline and in `run_stream` by `answer_input`.
+    names none, which it then says) and closes it; a provider that is handed in stays its owner's.
+    Use it as an async context manager, or call `aclose`. A call that needs a person's yes goes to
+    `approver`; where there is none, `run` refuses it, and `run_stream` waits for `decide`. A tool
+    that asks for input is answered by `answerer`, else by `run` with a decline and in `run_stream`
+    by `answer_input`. `hooks` are told what happens; `extensions` are installed in their order and
+    closed with the agent. `metadata` is the application's own: JSON that snapshots hold.
     """
 
     def __init__(
@@ -51,26 +62,79 @@ class Agent:
         config: AgentConfig | None = None,
         *,
         provider: Provider | None = None,
-        tools: ToolRegistry | None = None,
+        tools: Tools | None = None,
         permissions: Permissions | None = None,
         messages: Iterable[Message] = (),
         approver: Approver | None = None,
         answerer: Answerer | None = None,
         session_id: str = "",
         state: dict[str, Any] | None = None,
+        resource: GetResource = no_resources,
+        extensions: Iterable[Extension] = (),
+        metadata: Mapping[str, Any] | None = None,
+        learned_limits: LearnedLimits | None = None,
     ) -> None:
-        self.config = config or AgentConfig()
-        self.tools = tools if tools is not None else ToolRegistry()
+        self.config = config_of(config)
+        self.tools = tools_of(tools)
         self.permissions = permissions if permissions is not None else Permissions()
         self.memory = Conversation(messages)
-        self._provider = provider
-        self._owned: Provider | None = None
+        self.hooks = Hooks()
+        self.totals = Totals()
+        self.metadata: dict[str, Any] = dict(metadata or {})
+        self.learned_limits = learned_limits if learned_limits is not None else LearnedLimits()
+        self.session_id = session_id
+        self.created_at = time.time()
+        """Seconds since the epoch; of a session that was loaded, when it began."""
+        self.state: dict[str, Any] = state if state is not None else {}
+        """The application's own, handed to its tools; in no snapshot."""
+        self.resource = resource
+        """What lends live things to its tools, such as `ExecutionServices.resource`."""
+        self._providers = OwnProvider(provider_of(provider))
+        self._tools_counter = ToolsCounter()
         self._approver = approver
         self._answerer = answerer
-        self._session_id = session_id
-        self._tool_state = state if state is not None else {}
         self._active: Run | None = None
+        self._busy = False
+        self._stop_early = False
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._closed = False
+        self._closing = Closing()
+        self._limits_note = LimitsNote(self.memory)
+        self.extensions = Extensions(self, extensions)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all turns so far, sub-agents counted."""
+        return self.totals.usage
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars of all turns so far, sub-agents counted; None as long as no price is known."""
+        return self.totals.cost
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether the scripted demo model answers, which needs no key."""
+        return self.config.model.provider == DEMO_MODEL.provider
+
+    @property
+    def is_running(self) -> bool:
+        return self._busy
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether no run is under way, or one that has its result and only tells hooks of it."""
+        return not self._busy or (self._active is not None and self._active.has_ended)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @property
+    def run_id(self) -> str | None:
+        """Of the run under way, None without one."""
+        return self._active.run_id if self._active is not None else None
 
     async def run(self, message: str, *, attachments: Sequence[AttachedBlock] = ()) -> RunResult:
         """One turn, from a message to its result. Raises AgentBusy while another is under way.
@@ -90,31 +154,25 @@ class Agent:
     async def run_stream(
         self, message: str, *, attachments: Sequence[AttachedBlock] = ()
     ) -> AsyncIterator[AsyncGenerator[Event, None]]:
-        """The events of one turn, numbered from 1. Leaving the block early stops the run."""
-        queue: asyncio.Queue[EventBody | None] = asyncio.Queue()
+        """The events of one turn, numbered from 1. Leaving the block early stops the run.
 
-        def emit(bodies: list[EventBody]) -> None:
-            for body in bodies:
-                queue.put_nowait(body)
-
-        turn = asyncio.ensure_future(
-            self.perform(
+        Raises AgentBusy while another is under way.
+        """
+        check_asked(message, attachments)
+        self._begin()
+        turn = stream_turn(
+            lambda emit: self._turn(
                 message,
                 run_id=secrets.token_hex(8),
                 attachments=attachments,
                 emit=emit,
                 approver=self._approver,
                 answerer=self._answerer,
-            )
+            ),
+            self._end,
         )
-        turn.add_done_callback(lambda _: queue.put_nowait(None))
-        events = _numbered(queue, turn)
-        try:
+        async with turn as events:
             yield events
-        finally:
-            await events.aclose()
-            turn.cancel()
-            await asyncio.wait({turn})
 
     async def perform(
         self,
@@ -127,6 +185,7 @@ class Agent:
         answerer: Answerer | None = None,
         prepare: Prepare | None = None,
         keep_question: KeepQuestion | None = None,
+        inside: Nested | None = None,
     ) -> RunResult:
         """One turn whose events go to `emit` in batches as they happen, for those who log them.
 
@@ -134,40 +193,25 @@ class Agent:
         they wait for `decide`; what tools ask for goes to `answerer`, without one it waits for
         `answer_input`. `prepare` is awaited before each model call; a call of a tool that it took
         away is answered with an error. `keep_question` gets each question with its whole preview,
-        of which the event has the beginning.
+        of which the event has the beginning. `inside` is the call of another agent that runs this
+        one.
         """
-        if self._closed:
-            raise AgentClosed("This agent was closed.")
-        if self._active is not None:
-            raise AgentBusy("This agent is running already.", hint="One run at a time.")
-        context = ToolContext("", run_id, self._session_id, self._tool_state)
-        calls = Calls(
-            config=self.config,
-            tools=self.tools,
-            permissions=self.permissions,
-            context=context,
-            emit=emit,
-            approver=approver,
-            answerer=answerer,
-            keep_question=keep_question,
-        )
-        self._active = Run(
-            run_id,
-            message,
-            attachments=attachments,
-            config=self.config,
-            provider=self._ready_provider(),
-            tools=self.tools,
-            permissions=self.permissions,
-            calls=calls,
-            conversation=self.memory,
-            emit=emit,
-            prepare=prepare,
-        )
+        check_asked(message, attachments)
+        self._begin()
         try:
-            return await self._active.execute()
+            return await self._turn(
+                message,
+                run_id=run_id,
+                emit=emit,
+                attachments=attachments,
+                approver=approver,
+                answerer=answerer,
+                prepare=prepare,
+                keep_question=keep_question,
+                inside=inside,
+            )
         finally:
-            self._active = None
+            self._end()
 
     def decide(
         self,
@@ -177,7 +221,7 @@ class Agent:
         arguments: JsonObject | None = None,
         reason: str = "",
     ) -> None:
-        """Answers an `ApprovalRequired` by its key.
+        """Answers an `ApprovalRequired` by its key, also one of a sub-agent.
 
         Raises DecisionRefused if it was answered already, is not open any more, or the edited
         arguments do not fit the tool (the question then stays open).
@@ -202,15 +246,53 @@ class Agent:
         """Stops the active run, its model call and its tools. Without one, nothing happens."""
         if self._active is not None:
             self._active.cancel()
+        elif self._busy:
+            self._stop_early = True
+
+    async def save_session(
+        self, *, storage_dir: str | os.PathLike[str], session_id: str | None = None
+    ) -> str:
+        """Writes a snapshot of the conversation and returns its id; see `agent/sessions.py`."""
+        from web.harness.agent.sessions import save_session
+
+        self._check_open()
+        return await save_session(self, Path(storage_dir), session_id)
+
+    @classmethod
+    async def load_session(
+        cls,
+        session_id: str,
+        *,
+        storage_dir: str | os.PathLike[str],
+        config: AgentConfig | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Agent:
+        """An agent that goes on where a snapshot was saved; see `agent/sessions.py`.
+
+        `options` are those of `Agent`: tools, handlers and connections are in no snapshot.
+        """
+        from web.harness.agent.sessions import load_session
+
+        return await load_session(session_id, Path(storage_dir), config, options)
 
     async def aclose(self) -> None:
-        """Closes what the agent made. Closing twice is fine; a run must have ended before."""
-        self._closed = True
-        owned, self._owned = self._owned, None
-        if owned is not None:
-            await owned.aclose()
+        """Stops a run under way, then closes what the agent made and its extensions, last first.
+
+        Closing twice is fine; each returns when all is closed. What was handed in stays open.
+        """
+        first, self._closed = not self._closed, True
+        if self._busy:
+            self.cancel()
+            await self._idle.wait()
+        if first:
+            self.hooks.fire(Happening(HookEvent.AGENT_CLOSED))
+        if self._closing.is_inside() or (self._closing.is_under_way and self.hooks.is_inside()):
+            return
+        async with self._closing:
+            await in_turn(self.hooks.aclose, self.extensions.aclose, self._providers.aclose)
 
     async def __aenter__(self) -> Agent:
+        self._check_open()
         return self
 
     async def __aexit__(
@@ -221,29 +303,95 @@ class Agent:
     ) -> None:
         await self.aclose()
 
-    def _ready_provider(self) -> Provider:
-        if self._provider is not None:
-            return self._provider
-        if self._owned is None:
-            self._owned = make_provider(self.config.model.provider)
-        return self._owned
+    def _check_open(self) -> None:
+        if self._closed:
+            raise AgentClosed("This agent was closed.", hint="Make a new one.")
 
+    def _begin(self) -> None:
+        self._check_open()
+        if self._busy:
+            raise AgentBusy("This agent is running already.", hint="One run at a time.")
+        self._busy, self._stop_early, self.memory.in_use = True, False, True
+        self._idle.clear()
 
-async def refuse_all(question: ApprovalRequired) -> Answer:
-    """The approver of those who have nobody to ask."""
-    return Answer("deny", reason="There is nobody to ask.")
+    def _end(self) -> None:
+        self._busy, self._active, self.memory.in_use = False, None, False
+        self._idle.set()
 
-
-async def decline_all(required: InputRequired) -> InputAnswer:
-    """The answerer of those who have nobody to ask."""
-    return InputAnswer("decline")
-
-
-async def _numbered(
-    queue: asyncio.Queue[EventBody | None], turn: asyncio.Future[RunResult]
-) -> AsyncGenerator[Event, None]:
-    number = 0
-    while (body := await queue.get()) is not None:
-        number += 1
-        yield Event(number, time.time(), body)
-    await turn
+    async def _turn(
+        self,
+        message: str,
+        *,
+        run_id: str,
+        emit: Emit,
+        attachments: Sequence[AttachedBlock] = (),
+        approver: Approver | None = None,
+        answerer: Answerer | None = None,
+        prepare: Prepare | None = None,
+        keep_question: KeepQuestion | None = None,
+        inside: Nested | None = None,
+    ) -> RunResult:
+        """One turn, after `_begin` and before `_end`."""
+        provider = self._providers.get(self.config.model)
+        outer, call_id = (inside.around.watch, inside.call_id) if inside else (None, "")
+        watch = Watch(run_id, emit, self.hooks, self.totals, outer, call_id)
+        around = Surroundings(
+            self.config,
+            provider,
+            self.tools,
+            self.permissions,
+            self.learned_limits,
+            watch,
+            inside.around.run_id if inside is not None else run_id,
+            inside.depth + 1 if inside is not None else 0,
+            approver,
+            answerer,
+            keep_question,
+        )
+        calls = Calls(
+            config=self.config,
+            tools=self.tools,
+            permissions=self.permissions,
+            context=ToolContext(
+                "", around.run_id, self.session_id, self.state, resource=self.resource
+            ),
+            emit=watch.emit,
+            around=around,
+        )
+        gauge = ContextGauge(
+            f"{run_id}-0",
+            config=self.config,
+            conversation=self.memory,
+            learned=self.learned_limits,
+            tools=self._tools_counter,
+        )
+        self._active = Run(
+            run_id,
+            message,
+            attachments=attachments,
+            config=self.config,
+            provider=provider,
+            tools=self.tools,
+            permissions=self.permissions,
+            calls=calls,
+            conversation=self.memory,
+            watch=watch,
+            condenser=Condenser(
+                f"{run_id}-0",
+                config=self.config,
+                provider=provider,
+                conversation=self.memory,
+                gauge=gauge,
+                watch=watch,
+            ),
+            prepare=self.extensions.preparing(prepare),
+        )
+        told = [self._providers.demo_note(self.config.model)]
+        told += [self._limits_note.of(self.config)] if inside is None else []
+        for words in filter(None, told):
+            watch.emit([Note(words)])
+        if self._stop_early:
+            self._active.cancel()
+        result = await self._active.execute()
+        await self.hooks.settle()
+        return result

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import time
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 from web.harness.agent.answer import Emit
-from web.harness.agent.inputs import Answerer, Inputs
+from web.harness.agent.inputs import Inputs
+from web.harness.agent.nested import Nested, Surroundings
 from web.harness.agent.progress import Progress
-from web.harness.agent.questions import Answer, Approver, Questions
+from web.harness.agent.putting import put
+from web.harness.agent.questions import Answer, Approver, Questions, as_answer, check_decision
+from web.harness.agent.totals import Totals
 from web.harness.loop.actions import CallSettled, Decided, Outcome, ProposedCall
 from web.harness.loop.state import RunState
 from web.harness.tools.permissions import Permissions
-from web.harness.tools.previews import KeepQuestion, bounded, in_short
+from web.harness.tools.previews import bounded, in_short
 from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.threads import run_in_thread
 from web.harness.tools.tool import InputAnswer, PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.values.config import AgentConfig
 from web.harness.values.errors import DecisionRefused, ToolError
@@ -47,6 +53,7 @@ class _Call:
     task: asyncio.Task[None] | None = None
     progress: Progress | None = None
     started: float | None = None
+    nested: Nested | None = None
     result: ToolResultBlock | None = None
 
 
@@ -61,9 +68,7 @@ class Calls:
         permissions: Permissions,
         context: ToolContext,
         emit: Emit,
-        approver: Approver | None = None,
-        answerer: Answerer | None = None,
-        keep_question: KeepQuestion | None = None,
+        around: Surroundings,
     ) -> None:
         self.inbox: asyncio.Queue[Outcome | None] = asyncio.Queue()
         self._config = config
@@ -71,10 +76,11 @@ class Calls:
         self._permissions = permissions
         self._context = context
         self._emit = emit
-        self._approver = approver
-        self._keep_question = keep_question
+        self._around = around
+        self._approver = around.approver
+        self._keep_question = around.keep_question
         self._questions = Questions()
-        self._inputs = Inputs(emit, answerer)
+        self._inputs = Inputs(emit, around.answerer)
         self._calls: dict[str, _Call] = {}
         self._asking: set[asyncio.Task[None]] = set()
 
@@ -98,7 +104,7 @@ class Calls:
                     ToolCallStart(
                         call_id,
                         call.use.name,
-                        call.use.arguments,
+                        deepcopy(call.use.arguments),
                         call.message_id,
                         call.answer.decision if call.answer else None,
                         call.edited,
@@ -110,11 +116,14 @@ class Calls:
 
     def decide(self, key: str, answer: Answer) -> None:
         """Answers a question. Raises DecisionRefused where it cannot be answered (so)."""
+        check_decision(answer.decision)
+        if any(nested.decide(key, answer) for nested in self._nested()):
+            return
         question = self._questions.find(key)
         call = self._calls[question.call.id]
         use = call.use
         if answer.decision != "deny" and answer.arguments not in (None, use.arguments):
-            use = replace(use, arguments=self._checked(use.name, answer.arguments or {}))
+            use = replace(use, arguments=self._checked(use.name, answer.arguments))
         if answer.decision == "allow_chat":
             self._refuse_once_only(use.name)
             self._permissions.grant(use.name, key)
@@ -126,6 +135,8 @@ class Calls:
 
     def answer_input(self, key: str, answer: InputAnswer) -> None:
         """Gives a running tool what it asked for. Raises DecisionRefused where it cannot (so)."""
+        if any(nested.answer_input(key, answer) for nested in self._nested()):
+            return
         self._inputs.answer(key, answer)
 
     def cancel(self, call_ids: tuple[str, ...]) -> None:
@@ -176,30 +187,33 @@ class Calls:
                 call.granted, call.approval = granted is not None, granted or ""
                 return ProposedCall(use.id, use.name)
             whole = await self._preview(tool, arguments, call)
+            short = await _in_short(whole)
         except ToolError as error:
             call.refusal = error.message
             return refused
         key = call.approval = self._questions.ask(use).key
         question = ApprovalRequired(
-            *(key, use.id, use.name, use.arguments, call.message_id),
+            *(key, use.id, use.name, deepcopy(use.arguments), call.message_id),
             *(whole, tool.hints, tool.always_asks),
         )
         if self._keep_question is not None:
             self._keep_question(question)
-        self._emit([replace(question, preview=in_short(whole) if whole is not None else None)])
+        self._emit([replace(question, preview=short)])
         if self._approver is not None:
             self._asking.add(tasks.create_task(self._ask(self._approver, question)))
         return ProposedCall(use.id, use.name, "run", key)
 
     async def _ask(self, approver: Approver, question: ApprovalRequired) -> None:
         try:
-            answer = await approver(question)
-            self.decide(question.key, answer)
-        except Exception:
-            log.exception("The approver of %s failed", question.name)
+            self.decide(question.key, as_answer(await put(approver, question)))
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            log.exception("The approver of %s gave no answer", question.name)
             # It may be answered by now, by somebody who calls `decide`.
             with suppress(DecisionRefused):
-                self.decide(question.key, Answer("deny", reason="The question could not be put."))
+                self.decide(question.key, Answer("deny"))
+                self._calls[question.call_id].refusal = _unanswered(error)
 
     async def _preview(self, tool: Tool, arguments: JsonObject, call: _Call) -> JsonObject | None:
         """What the call would do; raises ToolError where it can be seen to fail."""
@@ -209,20 +223,24 @@ class Calls:
             async with asyncio.timeout(PREVIEW_SECONDS):
                 preview = await tool.preview(arguments, self._context_of(call))
                 return bounded(preview) if preview is not None else None
-        except ToolError:
+        except (ToolError, asyncio.CancelledError, KeyboardInterrupt):
             raise
-        except Exception:
+        except BaseException:
             log.exception("The preview of the tool %s failed", tool.name)
             return None
 
     async def _perform(self, call: _Call) -> None:
         call.progress = Progress(call.use.id, lambda report: self._emit([report]))
+        call.nested = Nested(
+            call.use.id, self._around, self._emit, self._is_too_costly, self._stop_nested
+        )
         context = replace(
             self._context_of(call),
             approval=call.approval,
             decision=_decision(call),
             progress=call.progress.report,
             ask=partial(self._inputs.ask, call.use.id),
+            inside=call.nested,
         )
         output = await self._tools.run(
             call.use.name,
@@ -240,6 +258,8 @@ class Calls:
 
     def _settle(self, call: _Call, output: ToolOutput, *, stopped: bool = False) -> None:
         self._inputs.close_call(call.use.id)
+        if call.nested is not None:
+            call.nested.close()
         if call.progress is not None:
             call.progress.end()
         content = tuple(
@@ -261,10 +281,28 @@ class Calls:
                     stopped,
                     output.parts,
                     output.files,
+                    output.plan,
                 )
             ]
         )
-        self.inbox.put_nowait(CallSettled(call.use.id, call.result.size))
+        spent = call.nested.spent if call.nested is not None else Totals()
+        settled = CallSettled(
+            call.use.id, call.result.size, _digest(call.use, call.result), spent.usage, spent.cost
+        )
+        self.inbox.put_nowait(settled)
+
+    def _nested(self) -> list[Nested]:
+        """Where sub-agents may run."""
+        nested = (call.nested for call in self._calls.values() if call.result is None)
+        return [each for each in nested if each is not None]
+
+    def _stop_nested(self) -> None:
+        for nested in self._nested():
+            nested.stop()
+
+    def _is_too_costly(self) -> bool:
+        most, cost = self._config.limits.max_cost_dollars, self._around.watch.spent.cost
+        return most is not None and cost is not None and cost >= most
 
     def _refuse_once_only(self, name: str) -> None:
         tool = self._tools.get(name)
@@ -274,7 +312,7 @@ class Calls:
                 hint="The question is still open. Allow this call alone, or deny it.",
             )
 
-    def _checked(self, name: str, arguments: JsonObject) -> JsonObject:
+    def _checked(self, name: str, arguments: JsonObject | None) -> JsonObject:
         try:
             self._tools.validate(name, arguments)
         except ToolError as error:
@@ -283,7 +321,7 @@ class Calls:
                 hint="The question is still open.",
                 code="invalid_arguments",
             ) from error
-        return arguments
+        return arguments or {}
 
     def _context_of(self, call: _Call) -> ToolContext:
         return replace(self._context, call_id=call.use.id)
@@ -296,12 +334,35 @@ def _decision(call: _Call) -> Decision | Literal[""]:
     return "allow_chat" if call.granted else ""
 
 
+async def _in_short(whole: JsonObject | None) -> JsonObject | None:
+    if whole is None:
+        return None
+    return await run_in_thread(lambda: in_short(whole), finish=True)
+
+
+def _digest(use: ToolUseBlock, result: ToolResultBlock) -> str:
+    """The same for the same call with the same arguments and the same result."""
+    told = [use.name, use.arguments, use.malformed, result.is_error]
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
+    for block in result.content:
+        digest.update(b"\0")
+        text = block.text if isinstance(block, TextBlock) else block.sha256
+        digest.update(text.encode(errors="surrogatepass"))
+    return digest.hexdigest()[:16]
+
+
 def _edit(arguments: JsonObject) -> str:
     """Tells the model which arguments a person put in place of its own."""
     text = json.dumps(arguments, ensure_ascii=False)
     if len(text) > NOTED_CHARS:
         text = f"{text[:NOTED_CHARS]}… ({len(text) - NOTED_CHARS:,} more characters)"
     return f"The person changed the arguments before it ran, to: {text}"
+
+
+def _unanswered(error: BaseException) -> str:
+    """Why a call did not run whose approver failed; a program's own errors are for its log."""
+    why = error.message if isinstance(error, DecisionRefused) else "the approver failed."
+    return f"This call was not allowed, so it did not run: {why}"
 
 
 def _denial(reason: str) -> str:

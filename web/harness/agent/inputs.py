@@ -6,11 +6,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Literal
+from typing import Literal, get_args
 
 from web.harness.agent.answer import Emit
+from web.harness.agent.putting import put
 from web.harness.tools.forms import check_content, read_form
 from web.harness.tools.tool import InputAnswer
+from web.harness.tools.words import shown
 from web.harness.values.errors import DecisionRefused
 from web.harness.values.events import InputAction, InputAnswered, InputRequired
 from web.harness.values.messages import JsonObject
@@ -18,8 +20,15 @@ from web.harness.values.text import sayable_json
 
 log = logging.getLogger(__name__)
 
-Answerer = Callable[[InputRequired], Awaitable[InputAnswer]]
-"""Answers a request in the name of a person."""
+Answerer = Callable[[InputRequired], Awaitable[InputAnswer] | InputAnswer]
+"""Answers a request in the name of a person; a plain function runs in a thread."""
+
+ACTIONS: tuple[InputAction, ...] = get_args(InputAction)
+
+
+async def decline_all(required: InputRequired) -> InputAnswer:
+    """The answerer of those who have nobody to ask."""
+    return InputAnswer("decline")
 
 
 class Inputs:
@@ -66,6 +75,11 @@ class Inputs:
                 "This form is not open any more.",
                 hint="Its call has ended or was stopped. Nothing was changed.",
             )
+        if answer.action not in ACTIONS:
+            raise DecisionRefused(
+                f"{shown(answer.action)} is no answer to a form.",
+                hint=f"Say one of {', '.join(ACTIONS)}. The form is still open.",
+            )
         required, answered = self._open[key]
         content = None
         if answer.action == "accept" and required.request.get("mode") != "url":
@@ -96,9 +110,10 @@ class Inputs:
 
     async def _ask_instead(self, answerer: Answerer, required: InputRequired) -> None:
         try:
-            answer = await answerer(required)
-            self.answer(required.key, answer)
-        except Exception:
+            self.answer(required.key, await put(answerer, required))
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException:
             log.exception("The answerer of %s failed", required.call_id)
             # It may be answered by now, by somebody who calls `answer`.
             with suppress(DecisionRefused):

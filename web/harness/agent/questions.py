@@ -6,7 +6,9 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any, get_args
 
+from web.harness.tools.words import shown
 from web.harness.values.errors import DecisionRefused
 from web.harness.values.events import ApprovalRequired, Decision
 from web.harness.values.messages import JsonObject, ToolUseBlock
@@ -29,8 +31,35 @@ class Answer:
     reason: str = ""
 
 
-Approver = Callable[[ApprovalRequired], Awaitable[Answer]]
-"""Answers a question in the name of a person."""
+Approver = Callable[[ApprovalRequired], Awaitable[Answer | Decision] | Answer | Decision]
+"""Answers a question in the name of a person, with an `Answer` or its decision alone.
+
+A coroutine function runs in the event loop, any other in a thread. Whatever else it gives, or
+raises, refuses the call.
+"""
+
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
+
+
+async def refuse_all(question: ApprovalRequired) -> Answer:
+    """The approver of those who have nobody to ask."""
+    return Answer("deny", reason="There is nobody to ask.")
+
+
+def as_answer(given: Any) -> Answer:
+    """What an approver gave, as an answer. Raises DecisionRefused for what is none."""
+    answer = given if isinstance(given, Answer) else Answer(given)
+    check_decision(answer.decision)
+    return answer
+
+
+def check_decision(decision: object) -> None:
+    """Raises DecisionRefused for anything but the three decisions that there are."""
+    if not isinstance(decision, str) or decision not in DECISIONS:
+        raise DecisionRefused(
+            f"{shown(decision)} is no decision.",
+            hint=f"Say one of {', '.join(DECISIONS)}. Nothing ran; the question is still open.",
+        )
 
 
 class Questions:

@@ -9,15 +9,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from web.harness.agent.answer import AnswerBuilder, Emit
+from web.harness.agent.answer import AnswerBuilder
 from web.harness.agent.calls import Calls
+from web.harness.agent.condenser import Condenser
+from web.harness.agent.deadlines import within
 from web.harness.agent.questions import Answer
+from web.harness.agent.watch import Watch
 from web.harness.loop.actions import (
     AwaitApproval,
     CallModel,
     CallsStarted,
     CancelRequested,
     CancelTools,
+    CondenseContext,
+    ContextFull,
     Decided,
     Finish,
     ModelAnswered,
@@ -25,14 +30,21 @@ from web.harness.loop.actions import (
     Outcome,
     RunTools,
 )
+from web.harness.loop.condensing import TOO_LONG
 from web.harness.loop.machine import apply, next_action
 from web.harness.loop.state import MessageRef, RunLimits, RunState, start_run
 from web.harness.memory.conversation import Conversation
+from web.harness.tools.hooks import HookEvent
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import InputAnswer
 from web.harness.values.config import AgentConfig
-from web.harness.values.errors import HarnessError, PicturesRefused, ProviderError
+from web.harness.values.errors import (
+    ContextTooLong,
+    HarnessError,
+    PicturesRefused,
+    ProviderError,
+)
 from web.harness.values.events import (
     AttemptReset,
     ErrorReport,
@@ -61,8 +73,8 @@ WITHOUT_PICTURES = "The model did not take the pictures, so it answers without h
 class Run:
     """Performs one run, from the person's message to its `RunResult`.
 
-    `emit` is called with each batch of events, in order, and must not wait. Messages are appended
-    to `conversation` as they become complete.
+    `watch` gets each batch of events, in order. Messages are appended to `conversation` as they
+    become complete.
     """
 
     def __init__(
@@ -77,7 +89,8 @@ class Run:
         permissions: Permissions,
         calls: Calls,
         conversation: Conversation,
-        emit: Emit,
+        watch: Watch,
+        condenser: Condenser,
         prepare: Prepare | None = None,
     ) -> None:
         self.run_id = run_id
@@ -87,7 +100,8 @@ class Run:
         self._permissions = permissions
         self._calls = calls
         self._conversation = conversation
-        self._emit = emit
+        self._watch = watch
+        self._emit = watch.emit
         self._prepare = prepare
         # Attachments may come without a word, and some APIs refuse an empty text.
         said = (TextBlock(text),) if text.strip() or not attachments else ()
@@ -98,10 +112,16 @@ class Run:
         self._draft: Message | None = None
         self._error: HarnessError | None = None
         self._answer: AnswerBuilder | None = None
+        self._condenser = condenser
         self._model_task: asyncio.Task[Outcome] | None = None
         self._stopping = False
         self._noted: set[str] = set()
         self._blind = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has its result, and writes nothing any more."""
+        return self._state.ending is not None
 
     @property
     def state(self) -> RunState:
@@ -109,12 +129,17 @@ class Run:
 
     async def execute(self) -> RunResult:
         """Runs to the end. Cancelling it stops model and tools and leaves a whole conversation."""
-        async with asyncio.TaskGroup() as tasks:
-            try:
-                return await self._drive(tasks)
-            except asyncio.CancelledError:
-                self._abandon()
-                raise
+        self._watch.started(HookEvent.RUN_STARTED)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                try:
+                    return await self._drive(tasks)
+                except asyncio.CancelledError:
+                    self._abandon()
+                    raise
+        except BaseExceptionGroup as group:
+            # Whoever runs an agent need not know that it has tasks.
+            raise _first(group) from group
 
     def cancel(self) -> None:
         """Stops model and tools; `execute` then returns a cancelled result. Twice is fine."""
@@ -139,6 +164,8 @@ class Run:
             match action:
                 case CallModel():
                     await self._call_model(action, tasks)
+                case CondenseContext():
+                    await self._condense(action, tasks)
                 case RunTools(start, _):
                     if start:
                         self._apply(CallsStarted(start))
@@ -188,8 +215,21 @@ class Run:
         elif isinstance(outcome, CancelRequested):
             self._apply(CancelRequested(self._keep_partial()))
         else:
+            if isinstance(outcome, ContextFull) and answer.shown:
+                reason = "The conversation is too long for the model."
+                self._emit([AttemptReset(action.message_id, action.attempt, reason)])
             self._apply(outcome)
         self._answer = None
+
+    async def _condense(self, action: CondenseContext, tasks: asyncio.TaskGroup) -> None:
+        self._model_task = tasks.create_task(self._condenser.perform(action))
+        await asyncio.wait({self._model_task})
+        stopped = self._model_task.cancelled()
+        outcome = CancelRequested() if stopped else self._model_task.result()
+        self._model_task = None
+        self._apply(outcome)
+        if self._state.condensing is None:
+            self._condenser.tell()
 
     def _keep_partial(self) -> int:
         """Makes what the model has written so far the draft; returns its size."""
@@ -205,7 +245,17 @@ class Run:
             await asyncio.sleep(action.delay)
         try:
             told = await self._prepare() if self._prepare is not None else ""
-            done = await self._ask(answer, self._request(told))
+            request = self._condenser.gauge.fitted(self._request(told), early=action.early)
+            if isinstance(request, ContextFull):
+                return request
+            self._watch.started(HookEvent.MODEL_CALL_STARTED)
+            limit = self._config.retry.call_timeout_seconds
+            done = await within(limit, self._ask(answer, request))
+            self._condenser.gauge.counted(done.usage)
+        except ContextTooLong as error:
+            self._error = error
+            full = self._condenser.gauge.refused(error)
+            return full if full is not None else ModelFailed(error.code, transient=False)
         except ProviderError as error:
             self._error = error
             return ModelFailed(error.code, error.transient, 0, error.retry_after, _JITTER.random())
@@ -243,7 +293,7 @@ class Run:
 
     def _request(self, told: str) -> ModelRequest:
         config = self._config
-        messages = tuple(self._conversation.get_messages())
+        messages = self._conversation.sent
         return ModelRequest(
             config.model.name,
             leave_out(messages, _refused) if self._blind else messages,
@@ -273,6 +323,8 @@ class Run:
         )
         if action.status == "failed":
             error = self._error or HarnessError("The run failed.", code=action.reason)
+            if action.reason == TOO_LONG:
+                error = self._condenser.gauge.too_long()
             report = ErrorReport(error.code, sayable(error.message), sayable(error.hint))
             self._emit([report, result])
         else:
@@ -293,6 +345,12 @@ class Run:
                     self._apply(outcome)
         if isinstance(action, Finish):
             self._finish(action)
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _refused(picture: ImageBlock) -> str:

@@ -1,4 +1,4 @@
-"""Ready-made tools: a calculator, a clock, and the files of a chat."""
+"""Ready-made tools: a calculator, a clock, the files of a chat, and memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,27 @@ from web.harness.builtin.calculator import calculator_tool
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.clock import clock_tools
 from web.harness.builtin.files import file_tools
+from web.harness.builtin.memory_tools import (
+    MemoryExtension,
+    memory_tools,
+    register_memory_tools,
+)
+from web.harness.builtin.plan import plan_tool
+from web.harness.subagents import delegate_tool
 from web.harness.tools.tool import Tool
 
-__all__ = ["ChatFiles", "calculator_tool", "clock_tools", "file_tools", "standard_tools"]
+__all__ = [
+    "ChatFiles",
+    "MemoryExtension",
+    "calculator_tool",
+    "clock_tools",
+    "delegate_tool",
+    "file_tools",
+    "memory_tools",
+    "plan_tool",
+    "register_memory_tools",
+    "standard_tools",
+]
 
 
 def standard_tools(files: ChatFiles | Path, now: Callable[[], datetime]) -> list[Tool]:
@@ -23,4 +41,10 @@ def standard_tools(files: ChatFiles | Path, now: Callable[[], datetime]) -> list
     """
     if isinstance(files, Path):
         files = ChatFiles(files, now=lambda: now().timestamp())
-    return [calculator_tool(), *clock_tools(now), *file_tools(files)]
+    return [
+        calculator_tool(),
+        *clock_tools(now),
+        *file_tools(files),
+        plan_tool(),
+        delegate_tool(),
+    ]

@@ -19,6 +19,7 @@ from web.harness.values.events import (
     EventBody,
     InputAnswered,
     InputRequired,
+    NestedEvent,
     Note,
     RecoveryRequired,
     RunResult,
@@ -55,7 +56,8 @@ class _Text:
 
 @dataclass(slots=True)
 class _Call:
-    """What is known of a call; texts that say what a person was asked and answered are `notes`."""
+    """What is known of a call; texts that say what a person was asked and answered are `notes`,
+    and `inside` is what a sub-agent did in it."""
 
     call_id: str
     message_id: str
@@ -67,6 +69,7 @@ class _Call:
     start: ToolCallStart | None = None
     started_at: float = 0.0
     notes: list[str] = field(default_factory=list)
+    inside: list[Event] = field(default_factory=list)
     result: ToolResult | None = None
     ended_at: float = 0.0
 
@@ -98,6 +101,10 @@ def run_text(
             yield f"\n{text.strip()}\n"
     if events:
         yield f"\n## Assistant ({model or 'no model'}), {moment(events[0].at)}\n"
+    yield from _told(events, made)
+
+
+def _told(events: Iterable[Event], made: Mapping[str, Sequence[Made]]) -> Iterator[str]:
     for entry in _entries(events):
         match entry:
             case _Text():
@@ -106,7 +113,7 @@ def run_text(
             case _Remark():
                 yield f"\n{entry.text}\n"
             case _Call():
-                yield from _call(entry, made.get(entry.call_id, ()))
+                yield from _call(entry, made)
 
 
 def moment(at: float) -> str:
@@ -158,6 +165,8 @@ def _entries(events: Iterable[Event]) -> list[_Entry]:
             case ToolResult():
                 known = call(body.call_id, body.name)
                 known.result, known.ended_at = body, at
+            case NestedEvent():
+                call(body.call_id).inside.append(event._replace(body=body.body))
             case InputRequired():
                 call(body.call_id).notes.append(f"It asked the person for input at {moment(at)}.")
             case InputAnswered():
@@ -191,10 +200,12 @@ def _remark(body: EventBody, at: float) -> str:
             return _note(body.text, body.detail)
         case ErrorReport():
             return _note(f"Error ({body.code}): {body.message}", body.hint)
+        case Waiting(on="summary"):
+            return ""
         case Waiting():
             return _note(f"Waited {body.seconds:.0f} s", body.reason)
         case ContextCondensed():
-            return _note("Older parts of the conversation were shortened", body.summary)
+            return _condensed(body)
         case RecoveryRequired():
             return _note(f"It was not known whether {body.name} ({body.call_id}) had run")
         case RunResult():
@@ -207,7 +218,22 @@ def _remark(body: EventBody, at: float) -> str:
     return ""
 
 
-def _call(call: _Call, made: Sequence[Made]) -> Iterator[str]:
+def _condensed(body: ContextCondensed) -> str:
+    numbers = {
+        "old results of tools taken out": body.cleared,
+        "messages summarised": body.summarised,
+        "messages left out": body.dropped,
+        "messages cut": body.shortened,
+    }
+    done = ", ".join(f"{number} {words}" for words, number in numbers.items() if number)
+    first = (
+        f"The model is sent less of the conversation from here on, about {body.after:,} tokens "
+        f"instead of {body.before:,}: {done}"
+    )
+    return _note(first, body.summary)
+
+
+def _call(call: _Call, made: Mapping[str, Sequence[Made]]) -> Iterator[str]:
     asked = call.question.arguments if call.question is not None else call.arguments
     text = call.written if asked is None else _json(asked)
     yield f"\nCalls `{call.name}` ({call.call_id}):\n\n{_fenced(text, 'json')}\n"
@@ -217,6 +243,9 @@ def _call(call: _Call, made: Sequence[Made]) -> Iterator[str]:
             yield f"\nIt ran with:\n\n{_fenced(_json(call.start.arguments), 'json')}\n"
     for note in call.notes:
         yield f"\n{note}\n"
+    if call.inside:
+        done = "".join(_told(call.inside, made)).strip()
+        yield f"\n{_quoted(done, f'A sub-agent, in {call.call_id}')}\n"
     if call.result is not None:
         result = call.result
         what = "Error" if result.is_error else "Result"
@@ -227,7 +256,7 @@ def _call(call: _Call, made: Sequence[Made]) -> Iterator[str]:
             if part.sha256:
                 about = f"{part.kind} {part.title} {part.media_type} {part.size:,} bytes"
                 yield f"\n{_fenced(f'{about} sha256 {part.sha256}', 'text')}\n"
-    for path, version in made:
+    for path, version in made.get(call.call_id, ()):
         yield f"\nMade {json.dumps(path, ensure_ascii=False)}, {version_line(version)}.\n"
 
 

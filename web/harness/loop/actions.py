@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from web.harness.loop.state import Verdict
+from web.harness.loop.state import Condensing, Verdict
 from web.harness.values.events import Decision, RunStatus
 from web.harness.values.model import StopReason
 from web.harness.values.usage import Usage
@@ -12,11 +12,16 @@ from web.harness.values.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class CallModel:
-    """Call the model after `delay` seconds; its answer becomes message `message_id`."""
+    """Call the model after `delay` seconds; its answer becomes message `message_id`.
+
+    With `early` a request that nears the limit of the context is told by `ContextFull` and not
+    sent, else only one that is beyond it.
+    """
 
     message_id: str
     attempt: int
     delay: float
+    early: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,15 @@ class CancelTools:
 
 
 @dataclass(frozen=True, slots=True)
+class CondenseContext:
+    """Make the next request shorter, by one step, after `delay` seconds; see `Condensing`."""
+
+    condensing: Condensing
+    attempt: int
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """Nothing is left to do."""
 
@@ -49,7 +63,7 @@ class Finish:
     reason: str
 
 
-Action = CallModel | RunTools | AwaitApproval | CancelTools | Finish
+Action = CallModel | RunTools | AwaitApproval | CancelTools | CondenseContext | Finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +102,57 @@ class ModelFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextFull:
+    """The next request nears or exceeds the context, as was measured or as the model said.
+
+    Sizes are in tokens; see `ContextBudget`. `least` is what it has with only what must stay.
+    """
+
+    tokens: int
+    room: int
+    goal: int
+    least: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """A step is done, and the next request has `tokens`. `usage` and `cost` are of a summary."""
+
+    tokens: int
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CondenseFailed:
+    """No summary was made, and the conversation is as before. See `ModelFailed`."""
+
+    code: str
+    transient: bool = False
+    retry_after: float | None = None
+    jitter: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CallsStarted:
     call_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CallSettled:
-    """A call has its one result, `size` characters long."""
+    """A call has its one result, `size` characters long.
+
+    `digest` stands for the call, its arguments and its result; '' counts as no repetition.
+    `usage` and `cost` are those of the sub-agents that it ran.
+    """
 
     call_id: str
     size: int
+    digest: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +170,14 @@ class CancelRequested:
     kept: int = 0
 
 
-Outcome = ModelAnswered | ModelFailed | CallsStarted | CallSettled | Decided | CancelRequested
+Outcome = (
+    ModelAnswered
+    | ModelFailed
+    | ContextFull
+    | Condensed
+    | CondenseFailed
+    | CallsStarted
+    | CallSettled
+    | Decided
+    | CancelRequested
+)

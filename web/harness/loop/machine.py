@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import assert_never
 
@@ -13,6 +14,10 @@ from web.harness.loop.actions import (
     CallsStarted,
     CancelRequested,
     CancelTools,
+    CondenseContext,
+    Condensed,
+    CondenseFailed,
+    ContextFull,
     Decided,
     Finish,
     ModelAnswered,
@@ -20,7 +25,13 @@ from web.harness.loop.actions import (
     Outcome,
     RunTools,
 )
-from web.harness.loop.state import CallState, Ending, RunState
+from web.harness.loop.condensing import condense_failed, condensed, context_full
+from web.harness.loop.retries import next_delay
+from web.harness.loop.state import CallState, Condensing, Ending, RunState
+from web.harness.values.usage import add_cost
+
+_YES = ("allow", "allow_chat")
+"""What lets a call run; anything else refuses it."""
 
 
 class OutcomeRefused(ValueError):
@@ -32,7 +43,11 @@ def next_action(state: RunState) -> Action:
     if state.ending is not None:
         return Finish(state.ending.status, state.ending.reason)
     if state.phase == "model":
-        return CallModel(state.next_message_id, state.attempt, state.delay)
+        # What has just been shortened is sent as soon as it fits.
+        early = not state.squeezes and not state.summaries_off
+        return CallModel(state.next_message_id, state.attempt, state.delay, early)
+    if state.condensing is not None:
+        return CondenseContext(state.condensing, state.attempt, state.delay)
     running = _ids(state, "running")
     if state.cancelling:
         return CancelTools(tuple(call.id for call in state.calls if call.status != "settled"))
@@ -52,6 +67,12 @@ def apply(state: RunState, outcome: Outcome) -> RunState:
             return _answered(_in_phase(state, "model"), outcome)
         case ModelFailed():
             return _failed(_in_phase(state, "model"), outcome)
+        case ContextFull():
+            return context_full(_in_phase(state, "model"), outcome)
+        case Condensed():
+            return condensed(state, _condensing(state), outcome)
+        case CondenseFailed():
+            return condense_failed(state, _condensing(state, "summarise"), outcome)
         case CallsStarted():
             return _started(_in_phase(state, "tools"), outcome)
         case CallSettled():
@@ -68,10 +89,11 @@ def _answered(state: RunState, outcome: ModelAnswered) -> RunState:
     state = replace(
         state,
         iterations=state.iterations + 1,
+        squeezes=0,
         attempt=1,
         delay=0.0,
         usage=state.usage + outcome.usage,
-        cost=_total(state.cost, outcome.cost),
+        cost=add_cost(state.cost, outcome.cost),
     )
     if outcome.size:
         state = state.with_message("assistant", outcome.size)
@@ -94,9 +116,8 @@ def _answered(state: RunState, outcome: ModelAnswered) -> RunState:
 def _failed(state: RunState, outcome: ModelFailed) -> RunState:
     limits = state.limits
     if outcome.transient and state.attempt < limits.attempts:
-        backoff = limits.backoff_seconds * 2 ** (state.attempt - 1) * (1 + outcome.jitter / 2)
-        delay = max(min(backoff, limits.max_backoff_seconds), outcome.retry_after or 0.0)
-        if delay <= limits.max_backoff_seconds:
+        delay = next_delay(limits, state.attempt, outcome.retry_after, outcome.jitter)
+        if delay is not None:
             return replace(state, attempt=state.attempt + 1, delay=delay)
     if outcome.kept:
         state = state.with_message("assistant", outcome.kept)
@@ -116,24 +137,46 @@ def _settled(state: RunState, outcome: CallSettled) -> RunState:
     call = _open_call(state, outcome.call_id)
     if call.status != "running" and not state.cancelling:
         raise OutcomeRefused(f"Call {call.id} has not started.")
-    state = state.with_call(replace(call, status="settled", size=outcome.size))
+    state = replace(
+        state.with_call(replace(call, status="settled", size=outcome.size, digest=outcome.digest)),
+        usage=state.usage + outcome.usage,
+        cost=add_cost(state.cost, outcome.cost),
+    )
     if any(call.status != "settled" for call in state.calls):
         return state
     state = state.with_message("tool", sum(call.size for call in state.calls))
     if state.cancelling:
         return _end(state, Ending("cancelled", "stopped"))
+    state = _counted(state)
     if state.iterations >= state.limits.max_iterations:
         return _end(state, Ending("limit", "max_iterations"))
     most = state.limits.max_cost_dollars
     if most is not None and state.cost is not None and state.cost >= most:
         return _end(state, Ending("limit", "max_cost_dollars"))
+    most_repeats = state.limits.max_repeats
+    if most_repeats is not None and state.repeats >= max(most_repeats, 2):
+        return _end(state, Ending("limit", "max_repeats"))
     return replace(state, phase="model", calls=())
+
+
+def _counted(state: RunState) -> RunState:
+    """Counts whether the calls that have just ended did the same as those before them.
+
+    The same call several times in one answer counts as often as it is there.
+    """
+    digests = Counter(call.digest for call in state.calls)
+    if "" in digests:
+        return replace(state, last_round="", repeats=0)
+    this_round = " ".join(sorted(digests))
+    times = min(digests.values())
+    before = state.repeats if this_round == state.last_round else 0
+    return replace(state, last_round=this_round, repeats=before + times)
 
 
 def _decided(state: RunState, outcome: Decided) -> RunState:
     for call in state.calls:
         if call.status == "asking" and call.key == outcome.key:
-            verdict = "refuse" if outcome.decision == "deny" else call.verdict
+            verdict = call.verdict if outcome.decision in _YES else "refuse"
             return state.with_call(replace(call, status="ready", verdict=verdict))
     raise OutcomeRefused("This question is not open.")
 
@@ -147,13 +190,19 @@ def _cancelled(state: RunState, outcome: CancelRequested) -> RunState:
 
 
 def _end(state: RunState, ending: Ending) -> RunState:
-    return replace(state, phase="finished", ending=ending, delay=0.0)
+    return replace(state, phase="finished", ending=ending, condensing=None, delay=0.0)
 
 
 def _in_phase(state: RunState, phase: str) -> RunState:
     if state.phase != phase:
         raise OutcomeRefused(f"The run is in phase {state.phase}, not {phase}.")
     return state
+
+
+def _condensing(state: RunState, step: str = "") -> Condensing:
+    if state.condensing is None or step not in ("", state.condensing.step):
+        raise OutcomeRefused(f"The run is in phase {state.phase}; no such step is under way.")
+    return state.condensing
 
 
 def _open_call(state: RunState, call_id: str) -> CallState:
@@ -165,7 +214,3 @@ def _open_call(state: RunState, call_id: str) -> CallState:
 
 def _ids(state: RunState, status: str) -> tuple[str, ...]:
     return tuple(call.id for call in state.calls if call.status == status)
-
-
-def _total(sofar: float | None, more: float | None) -> float | None:
-    return sofar if more is None else (sofar or 0.0) + more

@@ -10,7 +10,11 @@ from web.harness.values.events import RunStatus
 from web.harness.values.messages import Role
 from web.harness.values.usage import Usage
 
-Phase = Literal["model", "tools", "finished"]
+Phase = Literal["model", "condense", "tools", "finished"]
+
+CondenseStep = Literal["clear", "summarise", "drop", "shorten"]
+"""What makes a conversation shorter, in this order: old results of tools are cleared, the oldest
+messages are summarised, or dropped where that fails, and what is left is cut."""
 
 CallStatus = Literal["asking", "ready", "running", "settled"]
 """A call waits for a person, may start, has started, or has its one result."""
@@ -30,7 +34,10 @@ class MessageRef:
 
 @dataclass(frozen=True, slots=True)
 class CallState:
-    """One tool call of the current answer. `key` names the question while it is asking."""
+    """One tool call of the current answer. `key` names the question while it is asking.
+
+    `digest` stands for the call with its arguments and its result, once it is settled.
+    """
 
     id: str
     name: str
@@ -38,6 +45,7 @@ class CallState:
     verdict: Verdict = "run"
     key: str = ""
     size: int = 0
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,7 @@ class RunLimits:
     attempts: int
     backoff_seconds: float
     max_backoff_seconds: float
+    max_repeats: int | None = None
 
     @classmethod
     def of(cls, config: AgentConfig) -> RunLimits:
@@ -60,6 +69,7 @@ class RunLimits:
             config.retry.attempts,
             config.retry.backoff_seconds,
             config.retry.max_backoff_seconds,
+            config.limits.max_repeats,
         )
 
 
@@ -72,13 +82,26 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
+class Condensing:
+    """The next request of `tokens` has to fit into `room`, and had better have `goal` tokens."""
+
+    step: CondenseStep
+    tokens: int
+    room: int
+    goal: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunState:
     """Where a run stands.
 
     `messages` are those that this run added, the person's first. `calls` are the calls of the
     newest answer, in its order. `attempt` counts tries of the model call that comes next, from 1,
     and `delay` is how many seconds to wait before it. `cancelling` is set once the run has to
-    stop: what has started is stopped, each open call still gets its result.
+    stop: what has started is stopped, each open call still gets its result. `repeats` counts how
+    often the same calls brought the same results in a row, and `last_round` stands for those.
+    `condensing` is what is done to a context that is too long; `squeezes` counts how often it was
+    since the last answer, and with `summaries_off` no further summary is tried in this run.
     """
 
     run_id: str
@@ -91,8 +114,13 @@ class RunState:
     delay: float = 0.0
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
+    last_round: str = ""
+    repeats: int = 0
     cancelling: bool = False
     ending: Ending | None = None
+    condensing: Condensing | None = None
+    squeezes: int = 0
+    summaries_off: bool = False
 
     @property
     def next_message_id(self) -> str:
@@ -116,7 +144,7 @@ class RunState:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RunState:
-        ending = data["ending"]
+        ending, condensing = data["ending"], data["condensing"]
         return cls(
             **{
                 **data,
@@ -125,6 +153,7 @@ class RunState:
                 "calls": tuple(CallState(**call) for call in data["calls"]),
                 "usage": Usage(**data["usage"]),
                 "ending": None if ending is None else Ending(**ending),
+                "condensing": None if condensing is None else Condensing(**condensing),
             }
         )
 

@@ -26,6 +26,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from web.harness.mcp.asking import Asker, Elicitation
+from web.harness.mcp.callers import caller
 from web.harness.mcp.mending import Report
 from web.harness.mcp.sampling import Sampler, SamplingAnswer
 from web.harness.mcp.sampling_forms import SamplingRefused, Wish, read_wish, sampled
@@ -42,13 +43,16 @@ MAX_VISITS = 5
 
 _T = TypeVar("_T")
 
+_WHOSE = "Several people were calling it, and it did not say for whom."
+
 _current: ContextVar[Call | None] = ContextVar("mcp_call", default=None)
 
 
 class Call:
     """One call. Silence for `seconds` ends it; progress, and an answered question, begin anew.
 
-    `ask` puts questions of the server to a person, `sample` has the model answer others.
+    `ask` puts questions of the server to a person, `sample` has the model answer others. It is made
+    for whom `calling_for` says.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Call:
     ) -> None:
         self.ask = ask
         self.sample = sample
+        self.whose = caller()
         self._seconds = seconds
         self._on_progress = on_progress
         self._scope = anyio.CancelScope()
@@ -161,12 +166,19 @@ class Calls:
 
         In the newer protocol the question comes in its own call. In the older ones it names no
         call: it is put with the last one that can ask, with another if that ends meanwhile, and
-        the clocks of all stand still.
+        the clocks of all stand still. If several people call at that time it is declined, as it
+        could tell one of them what another one does.
         """
         if own := self._own():
             return await self._put(params, own, [own])
         result = ElicitResult(action="decline")
-        while call := next((each for each in reversed(self._running) if each.ask), None):
+        people = {each.whose for each in self._running}
+        if len(people) > 1:
+            self._report("warning", f"The server asked a question. {_WHOSE}")
+            return result
+        while call := next(
+            (each for each in reversed(self._running) if each.ask and each.whose in people), None
+        ):
             result = await self._put(params, call, self._running)
             if result.action != "cancel" or call in self._running:
                 break
@@ -216,6 +228,8 @@ class Calls:
 
     async def _sampled(self, wish: Wish) -> SamplingAnswer:
         own = self._own()
+        if own is None and len({each.whose for each in self._running}) > 1:
+            raise SamplingRefused(_WHOSE)
         able = [own] if own else reversed(self._running)
         call = next((each for each in able if each.ask and each.sample), None)
         if call is None or call.ask is None or call.sample is None:

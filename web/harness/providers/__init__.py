@@ -9,13 +9,19 @@ PROVIDER_NAMES = ("openai", "anthropic", "demo")
 
 
 def make_provider(
-    name: str, *, api_key: str | None = None, base_url: str | None = None
+    name: str,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    variables: bool = False,
 ) -> Provider:
     """The provider called `name`: "openai", "anthropic" or "demo".
 
     The vendor's own address is used without `base_url`, and wants a key; another server may need
-    none. Raises ConfigurationError for an unknown name, a missing or impossible key, and a
-    `base_url` that is no http address. Whoever makes a provider closes it.
+    none. Nothing is read from the environment: `variables` suits an application that read it, and
+    has the words of errors name OPENAI_API_KEY and its like instead of these arguments. Raises
+    ConfigurationError for an unknown name, a missing or impossible key, and a `base_url` that is no
+    http address. Whoever makes a provider closes it.
     """
     if name == "demo":
         from web.harness.providers.demo.provider import DemoProvider
@@ -27,7 +33,7 @@ def make_provider(
         )
     from web.harness.providers.endpoints import vendor_api
 
-    api, url = vendor_api(name, api_key, base_url)
+    api, url = vendor_api(name, api_key, base_url, variables)
     if name == "anthropic":
         from web.harness.providers.anthropic import AnthropicProvider
 

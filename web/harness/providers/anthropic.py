@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import httpx
@@ -82,7 +82,7 @@ def _document(request: ModelRequest) -> dict[str, Any]:
     return document
 
 
-def _wire_messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _wire_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The API knows two roles, wants them in turn and refuses a message without content."""
     wire: list[dict[str, Any]] = []
     for message in messages:

@@ -13,16 +13,25 @@ _DEFAULT_URLS = {
 }
 
 
-def vendor_api(provider: str, api_key: str | None, base_url: str | None) -> tuple[Api, httpx.URL]:
-    """The API of `provider` with its address. Raises ConfigurationError for what cannot work."""
-    key_variable = f"{provider.upper()}_API_KEY"
-    url_variable = f"{provider.upper()}_BASE_URL"
+def vendor_api(
+    provider: str, api_key: str | None, base_url: str | None, variables: bool = False
+) -> tuple[Api, httpx.URL]:
+    """The API of `provider` with its address; see `make_provider`.
+
+    Raises ConfigurationError for what cannot work.
+    """
+    key_variable = f"{provider.upper()}_API_KEY" if variables else "api_key"
+    url_variable = f"{provider.upper()}_BASE_URL" if variables else "base_url"
     vendor = httpx.URL(_DEFAULT_URLS[provider])
     url = _url(base_url.strip(), url_variable) if base_url and base_url.strip() else vendor
     key = api_key.strip() if api_key else ""
     if not key and url.host == vendor.host:
         raise ConfigurationError(
-            f"The provider '{provider}' needs an API key.", hint=f"Set {key_variable}."
+            f"The provider '{provider}' needs an API key.",
+            hint=f"Set {key_variable}."
+            if variables
+            else f"Give the agent one that has it: provider=make_provider('{provider}', "
+            "api_key=...), from web.harness. No environment variable is read here.",
         )
     if not all("!" <= character <= "~" for character in key):
         raise ConfigurationError(

@@ -15,21 +15,12 @@ from typing import Any
 import httpcore
 import httpx
 
-from web.harness.values.errors import PicturesRefused, ProviderError
+from web.harness.providers.context_refusals import length_refusal
+from web.harness.values.errors import ContextTooLong, PicturesRefused, ProviderError
 
 MAX_WORDS = 500
 """Characters of a provider's own message that an error repeats."""
 
-_CONTEXT = (
-    re.compile(r"maximum context length (?:is|of) (\d[\d,]*)", re.I),
-    re.compile(r"prompt is too long: \d[\d,]* tokens > (\d[\d,]*)", re.I),
-    re.compile(r"context (?:window|length|size|limit)[^.\d]{0,40}?(\d[\d,]{3,})", re.I),
-)
-_CONTEXT_WORDS = re.compile(
-    r"maximum context length|prompt is too long|context_length_exceeded"
-    r"|exceeds? (?:the )?(?:model'?s? )?(?:maximum |available )?context",
-    re.I,
-)
 _QUOTA_WORDS = re.compile(r"insufficient_quota|exceeded your current quota|credit balance", re.I)
 _UNKNOWN_MODEL_WORDS = re.compile(
     r"model_not_found|(?:unknown|invalid|unsupported|no such) model"
@@ -82,6 +73,8 @@ class _Said:
     type: str
     code: str
     message: str
+    numbers: str = ""
+    """Further fields that are numbers, such as the size of a context."""
 
     @property
     def all(self) -> str:
@@ -116,6 +109,13 @@ def refusal(
     if error is not None:
         return error
     words = api.clean(said.message)
+    if status == 413:
+        return ProviderError(
+            f"The request has too many bytes for {api.host}{_status(status)}{_quoted(words)}",
+            hint="Send less at once, start a new chat, or raise the limit of the server or of the "
+            "proxy before it.",
+            code="provider_bad_request",
+        )
     if not _may_pass(said, status, headers or {}):
         return ProviderError(
             f"{api.host} refused the request{_status(status)}{_quoted(words)}",
@@ -151,12 +151,13 @@ def _known_refusal(
 ) -> ProviderError | None:
     """The error for the refusals that a person can do something about."""
     quoted = _status(status) + _quoted(api.clean(said.message))
-    if _CONTEXT_WORDS.search(said.all) or status == 413:
-        return ProviderError(
+    too_long = length_refusal(f"{said.all} {said.numbers}", status)
+    if too_long is not None:
+        return ContextTooLong(
             f"The conversation is too long for {model}{quoted}",
             hint="Start a new chat, or choose a model with a larger context.",
-            code="context_length_exceeded",
-            context_limit=_context_limit(said.message),
+            limit=too_long.limit,
+            counted=too_long.counted,
         )
     if status == 402 or _QUOTA_WORDS.search(said.all):
         return ProviderError(
@@ -177,7 +178,7 @@ def _known_refusal(
             f"{api.host} refused the API key{quoted}"
             if api.key
             else f"{api.host} wants an API key, and none is set{quoted}",
-            hint=f"Set {api.key_variable} to a key that is valid for {api.host}, then restart.",
+            hint=f"Set {api.key_variable} to a key that is valid for {api.host}{_again(api)}.",
             code="provider_auth",
         )
     if status is not None and 300 <= status < 400:
@@ -187,6 +188,11 @@ def _known_refusal(
             code="provider_bad_request",
         )
     return None
+
+
+def _again(api: Api) -> str:
+    """A variable is read at the start alone; an argument is not called by a name in capitals."""
+    return ", then restart" if api.key_variable.isupper() else ""
 
 
 def broken_stream(api: Api, why: str) -> ProviderError:
@@ -311,19 +317,12 @@ def _said(body: Any) -> _Said:
     message = body.get("message") or body.get("detail") or body.get("msg") or ""
     if not isinstance(message, str):
         message = json.dumps(message)
-    return _Said(_word(body.get("type")), _word(body.get("code")), message)
+    numbers = " ".join(f"{key}={value}" for key, value in body.items() if isinstance(value, int))
+    return _Said(_word(body.get("type")), _word(body.get("code")), message, numbers)
 
 
 def _word(value: Any) -> str:
     return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-
-
-def _context_limit(message: str) -> int | None:
-    for pattern in _CONTEXT:
-        match = pattern.search(message)
-        if match:
-            return int(match.group(1).replace(",", ""))
-    return None
 
 
 def _cause(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:

@@ -72,7 +72,7 @@ def bounded(output: ToolOutput, max_chars: int | None) -> ToolOutput:
     """
     content = _bounded_text(_bounded_pictures(output.content), max_chars)
     parts, files = _bounded_parts(output.parts), output.files[:MAX_FILES]
-    return ToolOutput(content, output.is_error, parts, files)
+    return ToolOutput(content, output.is_error, parts, files, output.plan)
 
 
 def _bounded_text(

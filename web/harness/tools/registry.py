@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -139,17 +140,20 @@ class ToolRegistry:
         """Validates and runs one call; permissions are the caller's concern.
 
         Whatever goes wrong in the tool is a result with `is_error` set: an exception with its
-        type and message, a call that took longer than the tool's own timeout or else
-        `default_timeout` (seconds, None for no limit; the time of a person who is asked does not
-        count). A result of more than `max_chars` characters is cut. Cancelling the call cancels the
-        tool; CancelledError is passed on.
+        type and message (`SystemExit` too: a tool ends no program), a call that took longer than
+        the tool's own timeout or else `default_timeout` (seconds, None or infinity for no limit;
+        the time of a person who is asked does not count). A result of more than `max_chars`
+        characters is cut. Cancelling the call cancels the tool; CancelledError and
+        KeyboardInterrupt are passed on.
         """
         try:
             tool = self._known(name)
             valid = self.validate(name, arguments)
             limit = default_timeout if tool.timeout_seconds is None else tool.timeout_seconds
-            output = await _within(limit, tool, valid, context)
-        except Exception as error:
+            output = await _within(None if limit == math.inf else limit, tool, valid, context)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
             output = ToolOutput.of(describe(error), is_error=True)
         return bounded(output, max_chars)
 

@@ -39,9 +39,11 @@ async def run_in_thread(
         value: object
         try:
             value = context.run(function)
-        except StopIteration as error:
-            # A future refuses this one, since it would end a generator that awaits it.
-            setter, value = future.set_exception, RuntimeError(f"StopIteration: {error}")
+        except (StopIteration, GeneratorExit) as error:
+            # A future refuses the one, since it would end a generator that awaits it, and the
+            # other would close the whole task that does.
+            words = f"{type(error).__name__}: {error}"
+            setter, value = future.set_exception, RuntimeError(words)
         except BaseException as error:
             setter, value = future.set_exception, error
         # The loop may have ended before an abandoned function did.

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from web.harness.values.events import Decision, InputAction, ResultPart
+from web.harness.tools.resource import GetResource, no_resources
+from web.harness.values.events import Decision, InputAction, PlanStep, ResultPart
 from web.harness.values.messages import JsonObject, ResultContent, TextBlock
+
+if TYPE_CHECKING:
+    from web.harness.tools.inside import Inside
 
 ReplayPolicy = Literal["safe", "idempotent", "manual"]
 """May a call of unknown outcome be repeated: freely, with the same key, or as a person says."""
@@ -56,6 +60,9 @@ class ToolContext:
     the call's time limit stands still meanwhile, and an open one ends with the call. `approval` is
     the key of the question that let the call run, also where it was put for an earlier call and
     answered for the whole chat, and `decision` that answer; both are '' where nobody was asked.
+    `inside` is for a tool that runs another agent, None outside of a run. `resource` lends live
+    things that outlast the call, where the run has any: `await context.resource("shell", "session",
+    open_shell)`, whose function returns a `Resource`.
     """
 
     call_id: str
@@ -66,6 +73,8 @@ class ToolContext:
     ask: Ask = nobody_answers
     approval: str = ""
     decision: Decision | Literal[""] = ""
+    inside: Inside | None = None
+    resource: GetResource = no_resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +83,15 @@ class ToolOutput:
 
     `parts` is the same for a person, in order, where text alone would not show it well: pictures,
     sound, links. Empty where the content says all. Binary data is not in them but kept by a
-    `KeepBlob`. `files` are the paths of the chat's files that the call made or changed.
+    `KeepBlob`. `files` are the paths of the chat's files that the call made or changed. `plan` is
+    what the agent plans now, where the call wrote that down.
     """
 
     content: tuple[ResultContent, ...]
     is_error: bool = False
     parts: tuple[ResultPart, ...] = ()
     files: tuple[str, ...] = ()
+    plan: tuple[PlanStep, ...] = ()
 
     @classmethod
     def of(cls, text: str, *, is_error: bool = False) -> ToolOutput:
@@ -123,6 +134,7 @@ class Tool:
     words the model can act on; validating its own result changes nothing. `hints` are what its
     maker says of it in a word or two ("read-only"), for a person to see; they permit nothing.
     `always_asks` suits what runs programs: a person's yes is for one call, and none is for all.
+    `timeout_seconds` is None for what the agent's configuration says, infinity for no limit.
     """
 
     name: str

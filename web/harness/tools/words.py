@@ -44,7 +44,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return " Did you mean " + " or ".join(f"'{known[match]}'" for match in near) + "?"
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """What a model is told of an exception: its words, for a foreign one with its type."""
     try:
         text = str(error)

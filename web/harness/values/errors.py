@@ -57,6 +57,10 @@ class SessionConflict(HarnessError):
     hint = "This chat is busy. Try again when its answer has ended."
 
 
+HarnessSessionConflict = SessionConflict
+"""The same under its full name."""
+
+
 class LeaseLost(SessionConflict):
     """The lease was released or taken over; nothing of the commit was written."""
 
@@ -87,12 +91,43 @@ class SkillRefused(HarnessError):
     code = "skill_refused"
 
 
+class MemoryRefused(HarnessError):
+    """A note or a fact is not as it must be, or was changed meanwhile; the message says why."""
+
+    code = "memory_refused"
+
+
+class SnapshotRefused(HarnessError):
+    """A snapshot cannot be read, saved or used as it is; the message says where and why."""
+
+    code = "snapshot_refused"
+
+
+class StoreError(HarnessError):
+    """A store could not read or write; the hint says what was kept.
+
+    `transient` tells whether the same may succeed in a moment, and may be tried again.
+    """
+
+    code = "store_failed"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        code: str | None = None,
+        transient: bool = False,
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.transient = transient
+
+
 class ProviderError(HarnessError):
     """A model could not be reached or refused.
 
     `transient` tells whether the same request may succeed later; `retry_after` is the number of
-    seconds the provider asked for, if it did; `context_limit` the context size in tokens that a
-    refusal for length named, if it did.
+    seconds the provider asked for, if it did.
     """
 
     code = "provider_error"
@@ -105,12 +140,32 @@ class ProviderError(HarnessError):
         code: str | None = None,
         transient: bool = False,
         retry_after: float | None = None,
-        context_limit: int | None = None,
     ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.transient = transient
         self.retry_after = retry_after
-        self.context_limit = context_limit
+
+
+class ContextTooLong(ProviderError):
+    """A model refused a request for its length.
+
+    `limit` is the context in tokens that the refusal named, `counted` how many tokens the model
+    counted in the request; None where it did not say.
+    """
+
+    code = "context_too_long"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        limit: int | None = None,
+        counted: int | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.limit = limit
+        self.counted = counted
 
 
 class PicturesRefused(ProviderError):

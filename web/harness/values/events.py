@@ -20,6 +20,8 @@ InputAction = Literal["accept", "decline", "cancel"]
 
 RunStatus = Literal["completed", "cancelled", "failed", "limit"]
 
+PlanStatus = Literal["pending", "in_progress", "completed"]
+
 PartKind = Literal["text", "image", "audio", "file", "link", "resource", "structured", "note"]
 
 
@@ -48,6 +50,14 @@ class ResultPart:
     media_type: str = ""
     size: int = 0
     sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of a plan, in a line of words, and how far it is."""
+
+    text: str
+    status: PlanStatus = "pending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ class ToolResult:
     `seconds` is how long it ran, None if it never started. `stopped`: the run was cancelled
     before the call had ended. `parts` is there where a person is shown more than the text, which
     is what the model reads. `files` are paths of the chat's files that it made or changed, where
-    its arguments do not say so.
+    its arguments do not say so. `plan` is the whole plan where the call wrote one.
     """
 
     type: ClassVar[str] = "tool_result"
@@ -116,6 +126,7 @@ class ToolResult:
     stopped: bool = False
     parts: tuple[ResultPart, ...] = ()
     files: tuple[str, ...] = ()
+    plan: tuple[PlanStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +214,21 @@ class AttemptReset:
 
 @dataclass(frozen=True, slots=True)
 class ContextCondensed:
-    """Older parts of the conversation were shortened. Sizes are in tokens, as estimated."""
+    """The conversation got too long for the model, and older parts of it were made shorter.
+
+    `before` and `after` are tokens of the next request, as estimated. `cleared` results of tools
+    were taken out; `summarised` messages are now the text `summary` to the model; `dropped` ones
+    could not be summarised; `shortened` ones were cut. A person still sees all of them.
+    """
 
     type: ClassVar[str] = "context_condensed"
     before: int
     after: int
     summary: str = ""
+    cleared: int = 0
+    summarised: int = 0
+    dropped: int = 0
+    shortened: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +242,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Nothing happens for about `seconds`, and why."""
+    """Nothing happens for about `seconds` (0: not known), and why; `on` says what follows."""
 
     type: ClassVar[str] = "waiting"
     reason: str
     seconds: float
+    on: Literal["retry", "summary"] = "retry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +288,19 @@ class RunResult:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class NestedEvent:
+    """Something happened in the run of a sub-agent that the call `call_id` started.
+
+    `body` may be a nested event again. The ids of messages, calls and questions in it begin with
+    `call_id`, and a question is answered by its key as any other.
+    """
+
+    type: ClassVar[str] = "nested"
+    call_id: str
+    body: EventBody
+
+
 EventBody = (
     TextDelta
     | ThinkingDelta
@@ -285,6 +319,7 @@ EventBody = (
     | UsageReport
     | ErrorReport
     | RunResult
+    | NestedEvent
 )
 
 
@@ -300,12 +335,26 @@ class Event(NamedTuple):
         return self.body.type
 
 
+def innermost(body: EventBody) -> EventBody:
+    """What happened, without the calls of sub-agents that it happened in."""
+    while isinstance(body, NestedEvent):
+        body = body.body
+    return body
+
+
 def event_data(body: EventBody) -> dict[str, Any]:
-    """The JSON shape of a body, without its type: what `data:` holds in the event stream."""
+    """The JSON shape of a body, without its type: what `data:` holds in the event stream.
+
+    A nested event is `{"call_id", "event": its type, "data": its shape}`.
+    """
+    if isinstance(body, NestedEvent):
+        inner = event_data(body.body)
+        return {"call_id": body.call_id, "event": body.body.type, "data": inner}
     data: dict[str, Any] = {each.name: getattr(body, each.name) for each in fields(body)}
     usage = data.get("usage")
     if isinstance(usage, Usage):
         data["usage"] = asdict(usage)
     if isinstance(body, ToolResult):
         data["parts"] = [asdict(part) for part in body.parts]
+        data["plan"] = [asdict(step) for step in body.plan]
     return data

@@ -19,6 +19,12 @@ PIXELS_PER_TOKEN = 750
 MAX_PICTURE_TOKENS = 1_600
 """What a picture costs a model, roughly: the vendors make larger ones smaller."""
 
+SUMMARY_URI = "harness:summary"
+"""Of the attachment that stands for the oldest part of a conversation."""
+
+CONVERSATION_URI = "harness:conversation"
+"""Of the attachment that a model is asked to sum up."""
+
 MAX_NAME_CHARS = 100
 """Of a picture's name in a line of text."""
 

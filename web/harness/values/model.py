@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -30,7 +30,7 @@ class ModelRequest:
     """One model call. `model` is the provider's own name for it."""
 
     model: str
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     system_prompt: str = ""
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 8192

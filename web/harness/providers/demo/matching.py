@@ -26,7 +26,26 @@ _NO_CONTENT = re.compile(
     r"|call|run)"
 )
 
+REMEMBER = (
+    r"^\s*(?:please\s+)?(?:remember|keep\s+in\s+mind)\b[\s,:]*(?:that\b|this\b[\s,:]*)?\s*"
+    r"(?P<text>\S.*?)\s*$"
+)
+"""A wish to have something remembered, with what that is."""
+
 _PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (REMEMBER, ("save_memory",)),
+    (
+        r"\bwhat\s+(?:do|can)\s+you\s+(?:remember|recall|know)\s+(?:about|of)\s+"
+        r"(?P<query>.+?)[\s?.!]*$",
+        ("recall_memories",),
+    ),
+    (r"\bwhat\s+(?:do|can)\s+you\s+(?:remember|recall)[\s?.!]*$", ("recall_memories",)),
+    (r"^(?:please\s+)?recall\s+(?P<query>.+?)[\s?.!]*$", ("recall_memories",)),
+    (
+        r"^(?:please\s+)?(?:delegate|(?:ask|let|have)\s+a\s+sub-?agent(?:\s+to)?)\s*[:,]?\s+"
+        r"(?P<task>\S.*)$",
+        ("delegate",),
+    ),
     (
         r"\b(?:time|date)\b.*?\bin\s+(?P<timezone>[\w/+ -]+?)[\s?.!]*$",
         ("current_time", "time", "clock"),
@@ -128,11 +147,11 @@ def _by_name(tools: tuple[ToolSpec, ...], words: str) -> tuple[ToolSpec, str] | 
 
 def _by_meaning(tools: tuple[ToolSpec, ...], words: str) -> tuple[ToolSpec, str] | None:
     """A tool whose name and description share enough words with what was asked."""
-    asked = _stems(words)
+    asked = stems_of(words)
     best: tuple[int, ToolSpec] | None = None
     for tool in tools:
-        name = _stems(" ".join(_name_parts(tool)))
-        in_name, in_description = asked & name, (asked & _stems(tool.description)) - name
+        name = stems_of(" ".join(_name_parts(tool)))
+        in_name, in_description = asked & name, (asked & stems_of(tool.description)) - name
         if name and (in_name == name or (in_name and len(in_description) >= 2)):
             score = 3 * len(in_name) + len(in_description)
             if best is None or score > best[0]:
@@ -144,9 +163,9 @@ def _by_meaning(tools: tuple[ToolSpec, ...], words: str) -> tuple[ToolSpec, str]
 
 def _without_request(tool: ToolSpec, words: str) -> str:
     """The words less those at the start that only say which tool is meant."""
-    known = _stems(" ".join(_name_parts(tool)))
+    known = stems_of(" ".join(_name_parts(tool)))
     rest = words.split()
-    while rest and (not _stems(rest[0]) or _stems(rest[0]) <= known):
+    while rest and (not stems_of(rest[0]) or stems_of(rest[0]) <= known):
         rest.pop(0)
     return " ".join(rest).strip(" ?.!")
 
@@ -182,7 +201,7 @@ def _name_parts(tool: ToolSpec) -> list[str]:
     return _WORD.findall(spaced.lower()) or [tool.name]
 
 
-def _stems(text: str) -> set[str]:
+def stems_of(text: str) -> set[str]:
     """The words that carry meaning, cut to a rough stem."""
     words = {word for word in _WORD.findall(text.lower()) if not _NO_CONTENT.fullmatch(word)}
     return {re.sub(r"(?:ing|ed|es|s)$", "", word) if len(word) > 4 else word for word in words}

@@ -8,7 +8,9 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator
 
 from web.harness.providers.demo import texts
-from web.harness.providers.demo.script import Script, script_for
+from web.harness.providers.demo.lengths import Lengths
+from web.harness.providers.demo.script import Script, as_sub_agent, script_for
+from web.harness.providers.demo.small import SMALL, count_request, count_tool, refuse_too_long
 from web.harness.values.errors import ProviderError
 from web.harness.values.messages import ToolUseBlock
 from web.harness.values.model import (
@@ -20,6 +22,7 @@ from web.harness.values.model import (
     ToolUseChunk,
     parse_arguments,
 )
+from web.harness.values.tokens import ToolsCounter
 from web.harness.values.usage import Usage
 
 TOKENS_PER_SECOND = 50.0
@@ -42,9 +45,13 @@ class DemoProvider:
         self._pace = pace
         # Messages whose answer has broken off once, so that the second try succeeds.
         self._failed: OrderedDict[str, None] = OrderedDict()
+        self._count_tools = ToolsCounter(count_tool)
+        self._lengths = Lengths()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[list[ModelChunk], None]:
-        script = script_for(request)
+        if request.model == SMALL:
+            refuse_too_long(request, self._count_tools)
+        script = as_sub_agent(script_for(request), request)
         last_id = request.messages[-1].id if request.messages else ""
         if script.failure == "once" and last_id in self._failed:
             script = Script(text=texts.AFTER_RETRY)
@@ -55,10 +62,26 @@ class DemoProvider:
         if script.failure:
             raise self._failure(script, last_id)
         reason = "tool_use" if calls else script.stop_reason
-        yield [ModelDone(reason, _usage(request, script), tuple(calls))]
+        yield [ModelDone(reason, self._usage(request, script), tuple(calls))]
 
     async def aclose(self) -> None:
         self._failed.clear()
+        self._lengths = Lengths()
+
+    def _usage(self, request: ModelRequest, script: Script) -> Usage:
+        """Estimated from lengths, but for the model that has to count what it takes."""
+        thought = len(script.thinking) // CHARS_PER_TOKEN
+        written = len(script.text) + sum(len(name) + len(raw) for name, raw in script.calls)
+        if request.model == SMALL:
+            sent = count_request(request, self._count_tools)
+        else:
+            chars = len(request.system_prompt) + self._lengths(request.messages)
+            sent = -(-chars // CHARS_PER_TOKEN) + self._count_tools(request.tools)
+        return Usage(
+            input_tokens=sent,
+            output_tokens=thought - (-written // CHARS_PER_TOKEN),
+            thinking_tokens=thought,
+        )
 
     def _failure(self, script: Script, last_id: str) -> ProviderError:
         if script.failure == "once":
@@ -108,15 +131,3 @@ async def _paced(chunks: list[ModelChunk], rate: float) -> AsyncGenerator[list[M
     for number, chunk in enumerate(chunks):
         await asyncio.sleep(max(0.0, start_time + number / rate - clock()))
         yield [chunk]
-
-
-def _usage(request: ModelRequest, script: Script) -> Usage:
-    """Estimated from lengths: nothing counts tokens here."""
-    sent = len(request.system_prompt) + sum(message.size for message in request.messages)
-    thought = len(script.thinking) // CHARS_PER_TOKEN
-    written = len(script.text) + sum(len(name) + len(raw) for name, raw in script.calls)
-    return Usage(
-        input_tokens=-(-sent // CHARS_PER_TOKEN),
-        output_tokens=thought - (-written // CHARS_PER_TOKEN),
-        thinking_tokens=thought,
-    )

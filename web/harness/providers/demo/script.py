@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from web.harness.providers.demo import texts
+from web.harness.providers.demo import remembering, texts
 from web.harness.providers.demo.arguments import PLACEHOLDER, raw_arguments
 from web.harness.providers.demo.matching import in_words, named
+from web.harness.providers.demo.notes import conversation_of, notes, rounds_before
+from web.harness.providers.demo.planning import PLAN_TOOL, plan_arguments, planned_steps
 from web.harness.values.messages import (
+    SUMMARY_URI,
     ImageBlock,
     Message,
     ResourceBlock,
@@ -97,6 +101,8 @@ _Call = tuple[ToolSpec, str]
 def script_for(request: ModelRequest) -> Script:
     """What to answer: the next call of a chain, what the calls brought, or a text."""
     turn = _turn(request.messages)
+    if conversation := conversation_of(request):
+        return Script(text=notes(request, conversation), rate=0.0)
     thinking = ""
     prompt = turn.prompt.strip()
     if match := _THINK.match(prompt):
@@ -109,6 +115,9 @@ def script_for(request: ModelRequest) -> Script:
         direct = _direct(prompt, request.tools)
         if direct is not None:
             return _thought(direct, thinking)
+    plan = planned_steps(prompt)
+    if plan and named(request.tools, PLAN_TOOL) is not None:
+        return _thought(_plan_script(plan, turn, request.tools), "" if turn.rounds else thinking)
     of_these = bool(turn.files and _OF_THESE.match(prompt))
     steps = [] if of_these else _steps(prompt, request.tools)
     done = len(turn.rounds)
@@ -121,11 +130,22 @@ def script_for(request: ModelRequest) -> Script:
         script = Script(text=texts.not_understood(unclear, request.tools))
     elif turn.came_with_more:
         script = Script(text=texts.attached(turn.attachments, turn.pictures))
+    elif (wanted := remembering.wish(prompt)) is not None:
+        script = Script(text=texts.noted(wanted))
+    elif known := remembering.known_about(prompt, request):
+        script = Script(text=texts.remembered(known))
     elif thinking:
         script = Script(text=texts.after_thinking(prompt))
     else:
         script = Script(text=texts.help_text(request.tools, asked=prompt))
     return _thought(script, thinking if not done else "")
+
+
+def as_sub_agent(script: Script, request: ModelRequest) -> Script:
+    """The same without the notice where another agent asks: its own answer has that."""
+    if not request.system_prompt.startswith("You are a sub-agent"):
+        return script
+    return replace(script, text=script.text.removeprefix(texts.NOTICE))
 
 
 def _direct(prompt: str, tools: tuple[ToolSpec, ...]) -> Script | None:
@@ -229,6 +249,23 @@ def _call_script(step: list[str], turn: _Turn, tools: tuple[ToolSpec, ...]) -> S
     return Script(text=texts.calling(names, first=not turn.rounds), calls=calls)
 
 
+def _plan_script(steps: list[str], turn: _Turn, tools: tuple[ToolSpec, ...]) -> Script:
+    """One answer for each step: what of the plan is done, and the call that the step asks for."""
+    done = len(turn.rounds)
+    if done > len(steps):
+        brought = [
+            [(use, result) for use, result in each if use.name != PLAN_TOOL] for each in turn.rounds
+        ]
+        return Script(text=texts.plan_done(len(steps), brought))
+    calls = [(PLAN_TOOL, plan_arguments(steps, done))]
+    if done == len(steps):
+        return Script(calls=tuple(calls))
+    call = _resolve(steps[done], tools)
+    if isinstance(call, tuple) and call[0].name != PLAN_TOOL:
+        calls.append((call[0].name, call[1]))
+    return Script(text=f"Step {done + 1}: {steps[done]}.", calls=tuple(calls))
+
+
 def _with_result(arguments: str, result: str) -> str:
     """Puts the last result where `{result}` stands; inside of JSON text it has to be escaped."""
     return arguments.replace(PLACEHOLDER, json.dumps(result, ensure_ascii=False)[1:-1])
@@ -242,11 +279,15 @@ def _thought(script: Script, thinking: str) -> Script:
     )
 
 
-def _turn(messages: tuple[Message, ...]) -> _Turn:
-    start = max((i for i, message in enumerate(messages) if message.role == "user"), default=None)
+def _turn(messages: Sequence[Message]) -> _Turn:
+    before = range(len(messages) - 1, -1, -1)
+    start = next((index for index in before if messages[index].role == "user"), None)
     if start is None:
         return _Turn("")
-    turn = _Turn(messages[start].text, messages[start].attachments, messages[start].pictures)
+    attached = tuple(block for block in messages[start].attachments if block.uri != SUMMARY_URI)
+    # Rounds of this turn that were summed up in its middle count, though they are not here.
+    gone: list[list[tuple[ToolUseBlock, ToolResultBlock]]] = [[]] * rounds_before(messages[start])
+    turn = _Turn(messages[start].text, attached, messages[start].pictures, gone)
     calls: dict[str, ToolUseBlock] = {}
     for message in messages[start + 1 :]:
         calls.update((call.id, call) for call in message.tool_uses)

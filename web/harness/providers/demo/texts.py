@@ -133,6 +133,11 @@ def _figure(section: int) -> str:
     return _FIGURES[(section - 1) % len(_FIGURES)]
 
 
+_PLAN_HELP = (
+    "| `plan: calculate 6*7; read the result; say it` | a plan, and its steps one by one |\n"
+    "| `delegate: what time is it in Lisbon?` | a sub-agent does it, inside the call |\n"
+)
+
 _SKILL_HELP = (
     "| `/csv-summary data.csv` | takes a skill along with the message |\n"
     "| `use the skill csv-summary` | loads the instructions of a skill |\n"
@@ -154,6 +159,8 @@ def help_text(tools: tuple[ToolSpec, ...], asked: str) -> str:
         "| `fail once` | the answer breaks off and is tried again |\n"
         "| `fail` | an error |\n"
         "| `refuse` or `empty` | a refusal, or an answer without a word |\n"
+        "| `remember that tea is at four`, then `when is tea?` | what you told me comes back |\n"
+        f"{_PLAN_HELP if any(tool.name == 'update_plan' for tool in tools) else ''}"
         f"{_SKILL_HELP if any(tool.name == 'use_skill' for tool in tools) else ''}\n"
         f"{_tool_list(tools)}"
     )
@@ -210,6 +217,12 @@ def results(rounds: list[list[tuple[ToolUseBlock, ToolResultBlock]]], *, left: i
         steps = "step was" if left == 1 else "steps were"
         parts.append(f"So {left} further {steps} not taken.")
     return NOTICE + "\n\n".join(parts) + "\n"
+
+
+def plan_done(steps: int, rounds: list[list[tuple[ToolUseBlock, ToolResultBlock]]]) -> str:
+    """What is said when all steps of a plan are done."""
+    brought = "\n\n".join(_result(call, result) for step in rounds for call, result in step)
+    return f"{NOTICE}All {steps} steps of the plan are done.\n\n{brought}".rstrip() + "\n"
 
 
 def _result(call: ToolUseBlock, result: ToolResultBlock) -> str:
@@ -277,6 +290,27 @@ def after_thinking(prompt: str) -> str:
         f"{NOTICE}I have shown some thoughts{subject}, and that is all there is to it. "
         "Write `help` to see what else I do.\n"
     )
+
+
+def noted(wanted: str) -> str:
+    """The answer to a wish to remember where no tool does that."""
+    return (
+        f"{NOTICE}I note for this conversation: {_quoted(wanted.rstrip('.'))}. Ask me about it. "
+        "What outlives a conversation is saved by a tool, which this one lacks.\n"
+    )
+
+
+def remembered(known: list[str]) -> str:
+    """The answer to a question about what was to be remembered."""
+    if len(known) == 1:
+        return f"{NOTICE}You told me: {_plainly(known[0])}\n"
+    return f"{NOTICE}You told me:\n\n" + "".join(f"- {_plainly(each)}\n" for each in known)
+
+
+def _plainly(text: str) -> str:
+    """A text on one line, without what markdown would make of it."""
+    line = " ".join(text.split())
+    return re.sub(r"([\\`*_\[\]<>#|~$])", r"\\\1", line[:600])
 
 
 def failing(once: bool) -> str:

@@ -1,0 +1,70 @@
+"""Servers one after another on the same store, and what a page of them shows."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.support.app_server import AppServer, app_server
+from tests.support.scripted_provider import ScriptedProvider
+from tests.support.stores import MemoryPlace, SqlPlace
+
+# What is another in each epoch, or on each look at a page.
+_PASSING = re.compile(
+    r'data-version="\d+"|data-epoch="[^"]*"|name="token" value="[^"]*"|'
+    r'name="request_id" value="[^"]*"|content="[0-9a-f]+:\d+"|data-until="[^"]*"'
+)
+
+
+@dataclass
+class Restarts:
+    """Starts servers on one store and one folder of data."""
+
+    place: SqlPlace
+    folder: Path
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def server(
+        self, provider: ScriptedProvider | None = None, **limits: int
+    ) -> AbstractAsyncContextManager[AppServer]:
+        settings = {"store": self.place.address, **self.settings}
+        return app_server(self.folder, provider, settings=settings, **limits)
+
+
+def restarts(place: MemoryPlace | SqlPlace, folder: Path) -> Restarts:
+    assert isinstance(place, SqlPlace)
+    return Restarts(place, folder)
+
+
+async def page_of(server: AppServer, chat: str) -> str:
+    """What the page of a chat shows, side bar included, without what each epoch has anew."""
+    answer = await server.client.get(f"/chats/{chat}")
+    assert answer.status_code == 200, answer.text
+    return _PASSING.sub("", answer.text)
+
+
+async def until(look: Callable[[], Any], seconds: float = 10) -> Any:
+    """What an async look gives once it is true; each look is a request of its own."""
+    async with asyncio.timeout(seconds):
+        while not (found := await look()):  # noqa: ASYNC110 (it asks a server)
+            await asyncio.sleep(0.02)
+    return found
+
+
+async def many_chats(place: SqlPlace, count: int) -> None:
+    """Puts this many chats into a store that a server has opened before, `chat 0` the oldest."""
+    for start in range(0, count, 500):
+        rows = ", ".join(
+            f"('local', 'local', '{number:016x}', {number}.5, NULL, "
+            f'\'{{"model": "demo:demo", "title": "chat {number}", "created_at": 1.0}}\')'
+            for number in range(start, min(start + 500, count))
+        )
+        await place.run(
+            "INSERT INTO harness_records (tenant_id, user_id, session_id, place, deleted_at, body) "
+            f"VALUES {rows}"
+        )

@@ -1,0 +1,64 @@
+"""Very many chats in a store: the side bar has the newest, and more on a click."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept import Restarts, many_chats, restarts
+from tests.support.stores import new_place
+from web.chats.keeping import PAGE_ROWS
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
+    place = await new_place("sqlite", tmp_path)
+    yield restarts(place, tmp_path)
+    await place.aclose()
+
+
+def rows(page: str) -> list[str]:
+    return re.findall(r'<span dir="auto">(chat \d+)</span>', page)
+
+
+async def shows_the_newest_and_more_on_a_click(stage: Restarts, count: int) -> float:
+    async with stage.server() as server:
+        await server.client.get("/api/health")
+    await many_chats(stage.place, count)
+    began = time.monotonic()
+    async with stage.server() as server:
+        page = (await server.client.get("/")).text
+        took = time.monotonic() - began
+        newest = [f"chat {number}" for number in reversed(range(count))]
+        assert rows(page) == newest[:PAGE_ROWS]
+        assert "Show more" in page
+        await server.client.post("/more-chats")
+        page = (await server.client.get("/")).text
+        assert rows(page) == newest[: 2 * PAGE_ROWS]
+        oldest = f"{0:016x}"
+        assert "chat 0" in (await server.client.get(f"/chats/{oldest}")).text
+        listed = (await server.client.get("/api/chats")).json()
+        assert [each["title"] for each in listed] == newest
+        for _ in range(count // PAGE_ROWS):
+            await server.client.post("/more-chats")
+        page = (await server.client.get("/")).text
+        assert rows(page) == newest
+        assert "Show more" not in page
+    return took
+
+
+async def test_the_side_bar_has_the_newest_chats_and_more_on_a_click(stage: Restarts) -> None:
+    await shows_the_newest_and_more_on_a_click(stage, 2 * PAGE_ROWS + 50)
+
+
+@pytest.mark.full
+async def test_a_server_with_ten_thousand_chats_shows_its_first_page_within_two_seconds(
+    stage: Restarts,
+) -> None:
+    assert await shows_the_newest_and_more_on_a_click(stage, 10_000) < 2

@@ -1,0 +1,78 @@
+"""What a person answers while a run is under way: may a call run, and what a tool asks for."""
+
+from __future__ import annotations
+
+from web.chats.chat import Chat
+from web.chats.chat_limits import check_reason
+from web.chats.inputs import open_inputs
+from web.chats.journal import AnswerGiven, InputGiven
+from web.chats.listed_calls import all_calls
+from web.chats.other_servers import OtherServers
+from web.chats.turns import Turns
+from web.harness.values.errors import DecisionRefused
+from web.harness.values.events import Decision, InputAction
+from web.harness.values.messages import JsonObject
+
+
+class Answering(OtherServers):
+    """The part of `Chats` that takes answers."""
+
+    _turns: Turns
+
+    def decide(
+        self,
+        chat: Chat,
+        key: str,
+        decision: Decision,
+        *,
+        run_id: str | None = None,
+        arguments: JsonObject | None = None,
+        reason: str = "",
+    ) -> None:
+        """Answers a question of the run under way. Raises DecisionRefused."""
+        check_reason(reason)
+        if self._asked_elsewhere(chat, key, run_id):
+            run = chat.elsewhere.run_id if chat.elsewhere is not None else ""
+            self._turns.journal.write(chat, AnswerGiven(run, key, decision, arguments, reason))
+            return
+        active = chat.turn.run_id if chat.turn is not None else None
+        if chat.agent is None or (run_id is not None and run_id != active):
+            raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
+        chat.agent.decide(key, decision, arguments=arguments, reason=reason)
+        chat.show_grants()
+
+    def answer_input(
+        self,
+        chat: Chat,
+        key: str,
+        action: InputAction,
+        content: JsonObject | None = None,
+        *,
+        run_id: str | None = None,
+    ) -> None:
+        """Answers what a tool of the run under way asks for.
+
+        Raises DecisionRefused, a `FormRefused` where the content does not fit the form.
+        """
+        if self._asked_elsewhere(chat, key, run_id):
+            run = chat.elsewhere.run_id if chat.elsewhere is not None else ""
+            self._turns.journal.write(chat, InputGiven(run, key, action, content))
+            return
+        active = chat.turn.run_id if chat.turn is not None else None
+        if chat.agent is None or (run_id is not None and run_id != active):
+            raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
+        chat.agent.answer_input(key, action, content)
+
+    def revoke(self, chat: Chat, tool: str) -> None:
+        """Takes back that a tool runs unasked in this chat; the next call of it asks again."""
+        chat.revoke(tool)
+        self._keep_grants(chat)
+
+    def _asked_elsewhere(self, chat: Chat, key: str, run_id: str | None) -> bool:
+        """Whether a run of another server asks this, and waits for it."""
+        running = chat.elsewhere.run_id if chat.elsewhere is not None else None
+        if running is None or run_id not in (None, running):
+            return False
+        questions = (call.question for call in all_calls(chat.channel) if call.status == "asking")
+        inputs = (asked.key for _, asked in open_inputs(chat.channel))
+        return key in {each.key for each in questions if each is not None} | set(inputs)

@@ -1,0 +1,77 @@
+"""Secrets are never written down: what by its name is a key, a token or a password, and texts that
+are plainly keys.
+
+The one rule for all that a snapshot holds beside its messages. A name counts whatever its
+spelling: `api_key`, `API-Key`, `apiKey`. Under such a name numbers, true, false and null are no
+secret (`token: 5`), and neither is an empty text.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+from web.harness.values.errors import ConfigurationError
+
+_WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W_]+")
+
+_ALONE = frozenset(
+    (
+        *("apikey", "apikeys", "authorization", "bearer", "credential", "credentials"),
+        *("passphrase", "password", "passwords", "passwd", "secret", "secrets"),
+    )
+)
+_LAST = frozenset(["token", "apitoken", "accesstoken", "authtoken"])
+"""Of a name with several words these count at its end alone: `access_token`, not `token_count`."""
+_KEYS = frozenset(["api", "access", "private", "secret", "signing", "encryption", "auth"])
+"""Before `key` or `keys`, or `tokens`."""
+
+_LOOKS_LIKE_ONE = re.compile(
+    r"(?:[sr]k[-_](?:live|test|proj|ant|or)[-_]\w\S{3,}|sk-\w{20,}|gh[pousr]_\w{20,}"
+    r"|github_pat_\w{20,}|glpat-\S{16,}|xox[a-z]-\S{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}"
+    r"|Bearer \S{8,})\s*"
+)
+
+
+def is_secret_name(name: str) -> bool:
+    words = [word.lower() for word in _WORD_ENDS.split(name) if word]
+    if not words:
+        return False
+    if _ALONE.intersection(words) or words[-1] in _LAST:
+        return True
+    pairs = pairwise(words)
+    return any(one in _KEYS and other in ("key", "keys", "tokens") for one, other in pairs)
+
+
+def refuse_secrets(value: Any, where: str) -> None:
+    """Raises ConfigurationError for a JSON value that holds a secret; `where` names the value."""
+    if isinstance(value, str):
+        if _LOOKS_LIKE_ONE.fullmatch(value):
+            raise _refusal(f"{where} is a text that looks like a key")
+    elif isinstance(value, list):
+        for at, each in enumerate(value):
+            refuse_secrets(each, f"{where}[{at}]")
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            path = f"{where}.{name[:80]}" if where else name[:80]
+            if is_secret_name(name) and _says_something(each):
+                raise _refusal(f"{path} looks like a secret")
+            refuse_secrets(each, path)
+
+
+def _says_something(value: Any) -> bool:
+    """Whether there is a text in it."""
+    if isinstance(value, dict):
+        return any(map(_says_something, value.values()))
+    if isinstance(value, list):
+        return any(map(_says_something, value))
+    return isinstance(value, str) and value != ""
+
+
+def _refusal(what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{what}, which is never written down.",
+        hint="Give keys to the provider and to tools. Where it is none, give it another name. "
+        "Nothing was read or written.",
+    )

@@ -1,0 +1,37 @@
+"""What the API tells of each chat in a list, and of one as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from web.chats.chat import Chat
+from web.chats.records import UNTITLED, ChatRecord
+
+
+def active_run(chat: Chat) -> str | None:
+    """The run under way; one whose result is out may still be put away, and is none."""
+    turn = chat.turn or chat.elsewhere
+    return turn.run_id if turn and chat.state in ("working", "asking") else None
+
+
+def summary_of(chat: Chat | ChatRecord) -> dict[str, Any]:
+    if isinstance(chat, ChatRecord):
+        # Nobody has looked into it since the server started.
+        return {
+            "id": chat.id,
+            "title": chat.title or UNTITLED,
+            "model": chat.model,
+            "state": chat.state,
+            "active_run": None,
+            "created_at": chat.created_at,
+            "updated_at": chat.order,
+        }
+    return {
+        "id": chat.id,
+        "title": chat.title,
+        "model": chat.record.model,
+        "state": chat.state,
+        "active_run": active_run(chat),
+        "created_at": chat.record.created_at,
+        "updated_at": chat.record.order,
+    }
