@@ -100,6 +100,7 @@ async def test_chats_are_as_they_were_after_a_kill(place: SqlPlace, tmp_path: Pa
         assert client.get(f"/chats/{gone}").status_code == 404
 
 
+@pytest.mark.full
 async def test_what_was_acknowledged_before_a_kill_is_answered_after_it(
     place: SqlPlace, tmp_path: Path
 ) -> None:

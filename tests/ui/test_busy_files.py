@@ -60,6 +60,7 @@ async def test_the_page_opens_at_once_and_says_what_the_list_waits_for(tmp_path:
         await shows(server, chat, "plan.md")
 
 
+@pytest.mark.full
 async def test_a_run_goes_on_when_its_files_are_busy(tmp_path: Path) -> None:
     asks: list[Any] = calls(("read_file", {"path": "plan.md"}))
     async with app_server(tmp_path, ScriptedProvider(asks, says("They are busy."))) as server:

@@ -168,6 +168,17 @@ async def test_a_message_sent_after_a_restart_comes_after_those_that_waited(
         assert asked == ["second", "third", "fourth"]
 
 
+async def test_a_message_that_was_taken_is_a_run_under_way_at_once(stage: Restarts) -> None:
+    going = asyncio.Event()
+    async with stage.server(ScriptedProvider([TextChunk("Hm"), going, *says(".")])) as server:
+        chat = await server.new_chat()
+        run_id = await server.send(chat, "Hi")
+        told = await server.chat(chat)
+        assert (told["state"], told["active_run"]) == ("working", run_id)
+        going.set()
+        await settled(server, chat)
+
+
 async def test_attachments_of_the_draft_and_pictures_outlive_a_restart(stage: Restarts) -> None:
     provider = ScriptedProvider(says("Nice."))
     data = png(40, 30)

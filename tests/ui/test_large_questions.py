@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
 from hypothesis import given, strategies as st
 
 from web.chats.asked import Asked
@@ -58,6 +59,7 @@ def test_a_question_whose_arguments_were_changed_is_cut_anew() -> None:
         assert str(number) in text_of(whole_page(asked("text", a=number), 1))
 
 
+@pytest.mark.full
 @given(st.text(st.sampled_from("ab .\n\r\u0301\u202e\ufe0f\u2764\u3164é漢"), max_size=30))
 def test_what_hides_is_found_wherever_a_long_text_is_cut(end: str) -> None:
     usual = "Some words, and more.\r\n\u2764\ufe0f ok\n" * 3_000

@@ -84,6 +84,9 @@ class Chat:
 
     @property
     def state(self) -> ChatState:
+        # Where what happens is shown once it is stored, a turn that was just taken is not yet.
+        if self.turn is not None and self.turn.run_id not in self.runs:
+            return "working"
         return self.transcript.status.state
 
     @property

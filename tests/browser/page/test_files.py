@@ -103,6 +103,7 @@ src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBR
 LEADING = ("link", "tab", "drawn", "moved", "formula", "button")
 
 
+@pytest.mark.full
 async def test_no_link_of_a_page_connects_however_it_is_clicked(
     chromium: Browser, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ async def test_no_line_of_it_begins_with_a_dot_however_narrow(stage: Stage) -> N
     await page.locator(BOX).fill("Do it.")
     await page.locator(BOX).press("Enter")
     await shows(page, "idle")
+    await page.locator(".foot span").first.wait_for()
     before, after = zip(*await page.evaluate(DOTS), strict=True)
     assert set(before) == {"none"}
     assert after[-1] == "none"

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import anyio
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -20,12 +22,14 @@ async def see_through(work: Coroutine[Any, Any, T]) -> T:
     """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            # Unlike awaiting the task, this leaves it alone when the caller is cancelled.
-            await asyncio.wait((task,))
-        except asyncio.CancelledError as error:
-            cancelled = error
+    # Without the shield a scope of anyio that is cancelled would cancel at each turn of the loop.
+    with anyio.CancelScope(shield=True):
+        while not task.done():
+            try:
+                # Unlike awaiting the task, this leaves it alone when the caller is cancelled.
+                await asyncio.wait((task,))
+            except asyncio.CancelledError as error:
+                cancelled = error
     if cancelled is None:
         return task.result()
     if not task.cancelled() and task.exception() is not None:

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import anyio
+
 T = TypeVar("T")
 
 
@@ -63,8 +65,11 @@ async def run_in_thread(
 
 async def _settled(future: asyncio.Future[Any]) -> None:
     """Returns when the future is done, however often the caller is cancelled meanwhile."""
-    while not future.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({future})
+    # A scope of anyio that is cancelled cancels again at each turn of the event loop, which would
+    # then do nothing else, and hold up the very thread that it waits for.
+    with anyio.CancelScope(shield=True):
+        while not future.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({future})
     # An exception that nobody reads would be logged as forgotten.
     future.exception()
