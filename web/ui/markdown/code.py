@@ -133,8 +133,6 @@ _LEXERS = frozenset(
         "latex",
         "tex",
         "lua",
-        "make",
-        "makefile",
         "markdown",
         "md",
         "matlab",
