@@ -21,7 +21,7 @@ const { body } = document;
 
 const composer = find("[data-composer]") && new Composer(find("[data-composer]"));
 const commands = composer && new Commands(composer);
-const uploads = composer && find("[data-attach]") && new Uploads(composer);
+const uploads = composer && find("[data-attach]") && new Uploads(composer, () => live.caughtUp);
 const log = find("[data-log]") && new Log(find("[data-log]"));
 const banner = new Banner(find("[data-banner]"));
 const surroundings = new Surroundings();
@@ -66,10 +66,8 @@ const underway = new WeakSet(); // forms whose request has no answer yet
 document.addEventListener(
   "submit",
   (event) => {
-    const ended = event.target === composer?.form && "gone" in body.dataset;
-    const tooLong = event.target === composer?.form && composer.tooLong;
-    const held = event.target === composer?.form && !ended && !tooLong && uploads?.hold();
-    if (ended || tooLong || held || underway.has(event.target)) {
+    const goes = event.target === composer?.form ? messageGoes() : !underway.has(event.target);
+    if (!goes) {
       event.preventDefault();
       event.stopImmediatePropagation();
     } else if (event.target === composer?.form) {
@@ -79,6 +77,14 @@ document.addEventListener(
   true,
 );
 
+/** Whether the message that a person wants to send goes now. */
+function messageGoes() {
+  if ("gone" in body.dataset || composer.tooLong || (!composer.next && uploads?.hold())) return false;
+  // What a command brings is waited for: without a word only the files would go.
+  if (commands.form && underway.has(commands.form) && !composer.box.value.trim()) return false;
+  return composer.mayGo(underway.has(composer.form));
+}
+
 document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   const form = detail.elt;
   underway.add(form);
@@ -86,13 +92,21 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   form.addEventListener("htmx:afterRequest", function done(event) {
     if (event.target !== form) return;
     form.removeEventListener("htmx:afterRequest", done);
-    underway.delete(form);
+    // A part is shown as it was until what became of it is here: it is not to be asked for twice.
+    if (event.detail.successful && form.closest("[data-part]")) {
+      live.caughtUp.then(() => underway.delete(form));
+    } else {
+      underway.delete(form);
+    }
     answered(form, event.detail);
   });
 });
 
 function answered(form, { xhr }) {
   if (!xhr.status || xhr.status >= 400) leaveOneError(form);
+  if (form === composer?.form && (!xhr.status || xhr.status >= 400)) {
+    composer.notSent(xhr.status >= 400 && xhr.status < 500);
+  }
   if (!xhr.status) return unreachable(form);
   reachable();
   if (xhr.status >= 400) return;

@@ -12,12 +12,21 @@ export class Composer {
     this.saved = this.box.defaultValue; // what the server has
     this.composed = -Infinity; // when an IME composition ended, on the clock of events
     this.tooLong = false; // more than a message may have
+    this.taken = new Set(); // chips of what went with messages; they may still be shown
+    this.spent = false; // a message went, and nothing was typed since
+    this.follows = false; // another message is to go after the one under way
+    this.next = ""; // the chat that the page is being left for
     this.restore();
     this.tellLength();
-    this.box.addEventListener("input", () => this.typed());
+    this.box.addEventListener("input", () => {
+      this.spent = false;
+      this.typed();
+    });
     this.box.addEventListener("keydown", (event) => this.key(event));
     this.box.addEventListener("compositionend", (event) => (this.composed = event.timeStamp));
+    document.addEventListener("attachments-sent", ({ detail }) => this.take(detail.ids));
     addEventListener("pagehide", () => this.saveOnServer(true));
+    addEventListener("pageshow", ({ persisted }) => persisted && this.next && this.comeBack());
     this.fit();
   }
 
@@ -32,7 +41,7 @@ export class Composer {
   typed() {
     this.fit();
     this.tellLength();
-    writeDraft(chat, this.box.value || this.saved ? this.box.value : null);
+    writeDraft(this.next || chat, this.box.value || this.saved ? this.box.value : null);
     clearTimeout(this.saving);
     this.saving = setTimeout(() => this.saveOnServer(), 800);
   }
@@ -89,38 +98,92 @@ export class Composer {
     return event.isComposing || event.keyCode === 229 || event.timeStamp - this.composed < 40;
   }
 
+  get chips() {
+    return [...document.querySelectorAll(".attachment")].map((chip) => chip.id);
+  }
+
+  take(ids) {
+    for (const id of ids ?? []) this.taken.add(id);
+  }
+
   /** Whether something goes with the message, or is on its way to: then it needs no words. */
   get hasFiles() {
-    return find(".attachment, .upload:not(.told)") !== null;
+    return this.chips.some((id) => !this.taken.has(id)) || find(".upload:not(.told)") !== null;
+  }
+
+  get isEmpty() {
+    return !this.box.value.trim() && !this.hasFiles;
   }
 
   key(event) {
     if (event.key !== "Enter" || event.shiftKey || event.altKey || this.composing(event)) return;
     event.preventDefault();
-    if (this.box.value.trim() || this.hasFiles) this.form.requestSubmit();
+    // A key that is held down means it once.
+    if (!event.repeat && !this.isEmpty) this.form.requestSubmit();
+  }
+
+  /** Whether a message may go now; `underway` says that one has no answer yet. Pressed twice, at any
+   * speed, it goes once. Another one that was typed meanwhile goes when the first was taken. */
+  mayGo(underway) {
+    if (this.next) location.assign(`/chats/${this.next}`);
+    else if (underway) this.follows = this.box.value.trim() !== this.tried.trim();
+    else return !(this.spent && this.isEmpty);
+    return false;
   }
 
   /** Before a request: a text that is not the one that was tried before gets an id of its own. */
   sending() {
     clearTimeout(this.saving);
-    if (this.tried !== undefined && this.tried !== this.box.value) this.requestId.value = randomId();
+    const again = this.tried === this.box.value;
+    if (this.tried !== undefined && !again) this.requestId.value = randomId();
+    // What the server may have taken without our hearing of it is not counted twice.
+    if (!again) this.along = undefined;
+    this.along ??= { ids: this.chips, rows: document.querySelectorAll(".upload[data-taken]") };
     this.tried = this.box.value;
+  }
+
+  /** After a request that did not succeed. `heard` says that the server took nothing. */
+  notSent(heard) {
+    this.follows = false;
+    if (heard) this.along = undefined;
   }
 
   /** After a request that succeeded. `next` is the chat that it leads to, if another. */
   sent(next) {
+    if (next) return this.leaveFor(next);
     const rest = this.box.value === this.tried ? "" : this.box.value;
-    this.requestId.value = randomId();
-    this.tried = undefined;
-    if (next) {
-      writeDraft(chat, null);
-      if (rest) writeDraft(next, rest);
-      return;
-    }
+    this.take(this.along?.ids);
+    for (const row of this.along?.rows ?? []) row.remove();
+    this.renew();
     if (!rest) this.box.value = "";
+    this.spent = !rest;
     this.typed();
     if (!rest && !this.saved) writeDraft(chat, null);
     this.saveOnServer();
+    // Once htmx is done with the first one.
+    if (this.follows && rest.trim()) queueMicrotask(() => this.form.requestSubmit());
+    this.follows = false;
+  }
+
+  renew() {
+    this.requestId.value = randomId();
+    this.tried = this.along = undefined;
+  }
+
+  /** The page goes to a chat that was made: nothing is sent from here any more, and what else was
+   * typed goes along. */
+  leaveFor(next) {
+    this.next = next;
+    writeDraft(chat, null);
+    if (this.box.value !== this.tried && this.box.value) writeDraft(next, this.box.value);
+  }
+
+  /** The page is shown again as it was left: what went is not there to go once more. */
+  comeBack() {
+    this.next = "";
+    this.box.value = "";
+    this.renew();
+    this.typed();
   }
 
   /** Puts text before what is there. */

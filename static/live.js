@@ -19,6 +19,7 @@ export class Live {
     this.id = randomId();
     this.members = new Map(); // tab -> {channels, at}
     this.frames = [];
+    this.caughtUp = Promise.resolve(); // ends when what was asked for last is shown
     this.shares = "BroadcastChannel" in window && ("locks" in navigator || storageWorks());
     const heard = { frame: (f) => this.fed(f), beat: () => this.beaten(), state: (s) => this.setState(s) };
     this.feed = new Feed(times, page, heard, this.shares);
@@ -161,10 +162,14 @@ export class Live {
   }
 
   /** Fetches what changed since this tab's cursor; called again meanwhile, it asks once more. */
-  async catchUp() {
+  catchUp() {
     if (!this.channels.length) return;
     this.stale = true;
-    if (this.fetching) return;
+    if (!this.fetching) this.caughtUp = this.fetchAll();
+  }
+
+  /** Ends when all that was asked for is shown, or did not come. */
+  async fetchAll() {
     this.fetching = true;
     while (this.stale) {
       this.stale = false;
@@ -182,6 +187,7 @@ export class Live {
       }
     }
     this.fetching = false;
+    this.flush();
   }
 
   fed(frame) {

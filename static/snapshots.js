@@ -1,9 +1,9 @@
-// A snapshot, or the zip of a whole chat, that is dropped on the page becomes a chat of its own; any other file is attached.
+// A snapshot, or the zip of a whole chat, that is dropped on the page becomes a chat of its own, and a run's file is opened; any other file is attached.
 
 import { find } from "./dom.js";
 
 const HEAD_CHARS = 400; // characters by which a snapshot is known
-const OWN_MARK = /^\uFEFF?\s*\{\s*"format"\s*:\s*"harness-web snapshot"/;
+const OWN_MARK = /^\uFEFF?\s*\{\s*"format"\s*:\s*"harness-web (snapshot|run)"/;
 const HARNESSX_MARK = /^\uFEFF?\s*\{\s*"session_id"\s*:\s*"[^"]*",\s*"messages"\s*:/; // of harnessx
 
 // The zip of a whole chat begins with its snapshot.

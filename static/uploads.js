@@ -2,7 +2,6 @@
 // the server decides, and says so in lines that are shown as they come.
 
 import { chat, find, person, SPACE } from "./dom.js";
-import { writeDraft } from "./drafts.js";
 import { isSnapshot, loadSnapshot } from "./snapshots.js";
 
 const toldKey = (id) => `${SPACE}:told:${id || "new"}`;
@@ -10,8 +9,10 @@ const parsed = (html) => [...new DOMParser().parseFromString(html, "text/html").
 const GONE = "Not sent: the server can’t be reached. Try the file again.";
 
 export class Uploads {
-  constructor(composer) {
+  /** `shown()` ends when the page shows what the server has taken in. */
+  constructor(composer, shown) {
     this.composer = composer;
+    this.shown = shown;
     this.input = find("[data-attach]", composer.form);
     this.list = find("[data-uploads]");
     this.zone = find("[data-drop-zone]");
@@ -76,8 +77,8 @@ export class Uploads {
   add(files) {
     if ("gone" in document.body.dataset) return;
     const { mostFiles, mostBytes } = this.input.dataset;
-    const there = document.querySelectorAll(".attachment").length;
-    const room = Math.max(0, mostFiles - there - this.waiting.length - (this.current ? 1 : 0));
+    const there = document.querySelectorAll(".attachment, .upload:not(.told)").length;
+    const room = Math.max(0, mostFiles - there);
     const fitting = files.filter((file) => file.size <= mostBytes);
     for (const file of files.filter((each) => each.size > mostBytes).slice(0, mostFiles)) {
       const most = Math.floor(mostBytes / 1_000_000);
@@ -142,7 +143,6 @@ export class Uploads {
   }
 
   answered(request, file, row) {
-    row.remove();
     this.current = null;
     this.made ||= /^\/chats\/([^/?#]+)$/.exec(request.getResponseHeader("HX-Redirect") ?? "")?.[1] ?? "";
     if (request.status === 0 && !request.cancelled) {
@@ -151,15 +151,21 @@ export class Uploads {
       // Lines of our own server, made by its templates.
       this.tell(parsed(request.responseText));
     }
-    if (request.status === 200) document.body.dispatchEvent(new CustomEvent("changed", { bubbles: true }));
+    if (request.status === 200) {
+      document.body.dispatchEvent(new CustomEvent("changed", { bubbles: true }));
+      // Until its chip is here: a message needs no words all the while.
+      row.dataset.taken = "";
+      this.shown().then(() => row.remove());
+    } else {
+      row.remove();
+    }
     this.next();
   }
 
   /** All files are there, or were refused: a message that waited for them goes, unless one was. */
   done() {
     if (this.made && !chat) {
-      if (this.composer.box.value) writeDraft(this.made, this.composer.box.value);
-      writeDraft("", null);
+      this.composer.leaveFor(this.made);
       this.keepTold();
       location.assign(`/chats/${this.made}`);
     } else if (this.held) {

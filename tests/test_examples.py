@@ -29,6 +29,12 @@ SAYS: dict[str, tuple[str, ...]] = {
         "cleared by hand: True",
     ),
     "custom_store": ("hello 1 False", "['s']"),
+    "custom_backend": ("['completed', 'completed']",),
+    "durable_run": (
+        "ended with -9",
+        "waiting: approval_required",
+        "sent to Ana: See you",
+    ),
     "hooks": (
         "hook: add returned 42",
         "hook: calls_so_far returned 1 calls so far",
@@ -58,8 +64,17 @@ SAYS: dict[str, tuple[str, ...]] = {
 }
 """By the name of an example, what it prints among other things."""
 
+QUICK = ("approvals", "custom_store", "snapshots")
+"""The examples that each run starts; the others are started in the long form."""
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(each, marks=() if each.stem in QUICK else pytest.mark.full, id=each.stem)
+        for each in EXAMPLES
+    ],
+)
 def test_an_example_runs_and_says_what_it_is_about(example: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(example)],

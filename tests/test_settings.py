@@ -15,10 +15,10 @@ from web.harness.mcp.tokens import FileTokenStore
 from web.harness.values.config import DEMO_MODEL, SMALL_DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
 from web.harness.values.usage import Prices
+from web.server_limits import ServerLimits
 from web.settings import (
     DEFAULT_ANTHROPIC,
     DEFAULT_OPENAI,
-    ServerLimits,
     Settings,
     configured_servers,
     read_settings,
@@ -319,3 +319,42 @@ def test_where_chats_are_kept_is_a_setting_that_no_repr_shows() -> None:
     for wrong in ("mysql://x", "sqlite:", "sqlite:///", "", "Memory"):
         with pytest.raises(ConfigurationError, match="--store"):
             read_settings({"store": wrong})
+
+
+def test_runs_are_written_down_where_the_store_is_a_database_unless_that_is_turned_off() -> None:
+    address = "sqlite:////tmp/chats.sqlite3"
+    assert read_settings().run_backend is None
+    assert read_settings({"store": address}).run_backend == address
+    assert read_settings({"store": address, "backend": "none"}).run_backend is None
+    assert read_settings({"backend": "none"}).chat_store == "memory"
+
+
+def test_a_backend_says_where_chats_are_kept_too() -> None:
+    address = "postgresql://me:sesame@there/chats"
+    assert read_settings({"backend": address}).chat_store == address
+    assert read_settings({"backend": address, "store": address}).run_backend == address
+    temporal = "temporal://there:7233/default?events=sqlite:////tmp/chats.sqlite3"
+    with variables(HARNESS_WEB_BACKEND=temporal):
+        settings = read_settings()
+    assert (settings.run_backend, settings.chat_store) == (temporal, "sqlite:////tmp/chats.sqlite3")
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite:////tmp/others.sqlite3"])
+def test_a_store_beside_another_backend_is_refused(store: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^--store: a backend has a database"):
+        read_settings({"store": store, "backend": "postgresql://me:sesame@there/chats"})
+
+
+@pytest.mark.parametrize("backend", ["memory", "mysql://me:sesame@there", "temporal://me:sesame@x"])
+def test_what_is_no_backend_is_refused_and_not_repeated(backend: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^--backend: ") as refused:
+        read_settings({"backend": backend})
+    assert "sesame" not in str(refused.value) + refused.value.hint
+
+
+def test_how_cut_off_answers_go_on_is_one_of_two_ways() -> None:
+    assert read_settings().resume == "auto"
+    with variables(HARNESS_WEB_RESUME="ask"):
+        assert read_settings().resume == "ask"
+    with pytest.raises(ConfigurationError, match=r"^--resume: 'never' is no way to go on"):
+        read_settings({"resume": "never"})

@@ -95,6 +95,7 @@ def test_the_wheel_holds_the_package_and_its_data_and_no_more(built: Path) -> No
     assert names == files_below("web") | {f"web/_data/{name}" for name in data}
 
 
+@pytest.mark.full
 def test_an_installed_wheel_serves_the_same_page(built: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     binaries = install(only(built, "*.whl"), folder)

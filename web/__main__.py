@@ -8,10 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from web import __version__
-from web.commands import demo_server, files, serve
+from web.commands import demo, demo_server, files, serve, worker
 from web.harness.values.errors import ConfigurationError, HarnessError
 
 PROGRAM = "harness-web"
@@ -40,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     serve.add_parser(commands)
+    worker.add_parser(commands)
     demo_server.add_parser(commands, _serve_demo)
+    demo.add_parser(commands, _show_crash, _serve_crash)
     files.add_parser(commands)
 
     options = parser.parse_args(arguments)
@@ -61,6 +64,31 @@ def _serve_demo() -> None:
     from web.demos.mcp_server import serve
 
     serve()
+
+
+def _show_crash(options: argparse.Namespace) -> int:
+    from web.demos.crash.show import MOMENTS, Options, show
+
+    return show(
+        Options(
+            store=options.store,
+            port=options.port,
+            open_browser=options.open_browser,
+            stay=options.stay,
+            fast=options.fast,
+            moments=options.kill or MOMENTS,
+            answer=options.answer,
+        )
+    )
+
+
+def _serve_crash() -> None:
+    from web.commands.server import serve
+    from web.demos.crash.asked import read_asked
+    from web.demos.crash.served import make_app, settings_for
+
+    asked = read_asked()
+    serve(settings_for(asked), partial(make_app, asked))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -18,29 +18,35 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from web import __version__
-from web.chats.attachments import AttachmentLimits
 from web.chats.chat_limits import ChatLimits
+from web.chats.durability import Durability
 from web.chats.equipment import joined
-from web.chats.equipping import Equipment, TurnLimits
+from web.chats.equipping import Equipment
 from web.chats.folders import ChatFolders
 from web.chats.memories import ChatMemories
 from web.chats.own_tools import OwnTools
 from web.chats.parts import Clock
 from web.chats.registry import Chats
+from web.chats.run_control import NoRunControl
 from web.chats.servers import Servers
 from web.chats.skills import ChatSkills
 from web.chats.snapshots import ChatSnapshots
 from web.chats.storing import ChatStores, at, in_memory
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Turns
-from web.harness.builtin.file_limits import FileLimits
 from web.harness.host import HarnessRuntime
 from web.harness.mcp.spec import ServerSpec
 from web.harness.providers import make_provider
 from web.harness.resources import ResourcePool
+from web.harness.runtime.addresses import is_temporal
+from web.harness.runtime.backend import Backend
+from web.harness.runtime.sql import AddressedBackend
+from web.harness.runtime.temporal.address import need_temporal
+from web.harness.sessions.event_log import Listener
 from web.harness.sessions.opening import store_kind
 from web.harness.skills.library import SkillLibrary
 from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.tool import Tool
 from web.harness.values.config import DEMO_MODEL, AgentConfig, ModelName
 from web.harness.values.model import Provider
 from web.paths import (
@@ -51,14 +57,15 @@ from web.paths import (
     static_dir,
     templates_dir,
 )
+from web.server_limits import attachment_limits, file_limits, most_uploaded, turn_limits
 from web.settings import (
-    ServerLimits,
     Settings,
     configured_servers,
     process_environment,
     request_identity,
     token_store,
 )
+from web.ui.added import Added
 from web.ui.api import api_routes
 from web.ui.api_attachments import MESSAGES, most_message_bytes
 from web.ui.approval_pages import approval_page_routes
@@ -79,6 +86,8 @@ from web.ui.open_streams import OpenStreams
 from web.ui.pages import page_routes
 from web.ui.prompt_forms import prompt_form_routes
 from web.ui.resource_forms import resource_form_routes
+from web.ui.run_forms import run_form_routes
+from web.ui.run_pages import run_page_routes
 from web.ui.scripts import script_route, style_route
 from web.ui.server_forms import server_form_routes
 from web.ui.services import UiServices
@@ -91,22 +100,11 @@ from web.ui.snapshot_forms import (
     SNAPSHOTS,
     snapshot_form_routes,
 )
+from web.ui.store_words import store_words
 from web.ui.stream import stream_routes
 from web.ui.templating import make_environment
 from web.ui.token_pages import token_page_routes
-from web.ui.upload_forms import FORM_BYTES, UPLOADS, upload_form_routes
-
-STORE_WORDS = {
-    "memory": "Chats are kept in the memory of this server. A refresh, a closed tab or a lost "
-    "network lose nothing; a restart of the server ends them.",
-    "sqlite": "Chats are kept in a database on the server's disk: they outlive a restart. An "
-    "answer that is being written when the server is killed stays incomplete, and can be asked "
-    "for again.",
-    "postgresql": "Chats are kept in a PostgreSQL database: they outlive a restart, and other "
-    "servers on the same database show them too. An answer that is being written when its server "
-    "is killed stays incomplete, and can be asked for again.",
-}
-"""What becomes of chats, by the kind of store."""
+from web.ui.upload_forms import UPLOADS, upload_form_routes
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant in a web chat. Answer in markdown. "
@@ -118,19 +116,24 @@ DEMO_SERVER = ServerSpec("demo", "stdio", command=sys.executable, args=("-m", "w
 Providers = Callable[[ModelName], Provider]
 
 
-def create_app(settings: Settings, *, providers: Providers | None = None) -> Starlette:
+def create_app(
+    settings: Settings, *, providers: Providers | None = None, added: Added | None = None
+) -> Starlette:
     """The application. `providers` replaces the model APIs; they then stay the caller's.
 
     Raises ConfigurationError for a model that cannot be asked, or MCP servers that cannot be read.
     """
-    own = _OwnProviders(settings)
+    own = OwnProviders(settings)
     if providers is None:
         # A model that cannot be asked, say for want of a key, is told of now and not in a chat.
         for model in settings.models:
             own.get(model)
     identity = request_identity(settings)
     tasks, resources = TaskOwner(), ResourcePool()
-    stores, services = _services(settings, identity, providers or own.get, tasks, resources)
+    added = added or Added()
+    stores, services = make_services(
+        settings, identity, providers or own.get, tasks, resources, tools=added.tools
+    )
     answers = ErrorAnswers(html_errors(services))
 
     @asynccontextmanager
@@ -148,6 +151,7 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             try:
                 yield
             finally:
+                await services.chats.cut_off()
                 await services.chats.servers.aclose()
                 services.chats.files.stop()
         await resources.aclose()
@@ -160,6 +164,8 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             *token_page_routes(services),
             *form_routes(services),
             *approval_page_routes(services),
+            *run_form_routes(services),
+            *run_page_routes(services),
             *server_form_routes(services),
             *sign_in_routes(services),
             *resource_form_routes(services),
@@ -174,6 +180,7 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
             *stream_routes(services),
             *blob_routes(services),
             *api_routes(services),
+            *added.routes(services),
             Mount(
                 "/static/htmx",
                 StaticFiles(packages=[("js_lib_htmx", "static/htmx")]),
@@ -201,7 +208,7 @@ def create_app(settings: Settings, *, providers: Providers | None = None) -> Sta
     return application
 
 
-class _OwnProviders:
+class OwnProviders:
     """One provider for each model API, made when it is first needed and closed at the end."""
 
     def __init__(self, settings: Settings) -> None:
@@ -230,25 +237,30 @@ class _OwnProviders:
         return (secret.get_secret_value() if secret is not None else None), address
 
 
-def _services(
+def make_services(
     settings: Settings,
     identity: RequestIdentity,
     providers: Providers,
     tasks: TaskOwner,
     resources: ResourcePool,
+    *,
+    tools: Sequence[Tool] = (),
 ) -> tuple[ChatStores, UiServices]:
+    """All objects of an application, put together; a worker uses some of them too."""
     clock = Clock(secrets.token_hex(4))
     stores, connect = (
-        in_memory(time.time) if settings.store == "memory" else at(settings.store, time.time, tasks)
+        in_memory(time.time)
+        if settings.chat_store == "memory"
+        else at(settings.chat_store, time.time, tasks, _backends(settings))
     )
     sessions, events = stores.sessions, stores.events
     folders = ChatFolders(
         generated_dir(settings.data_dir),
         tasks,
-        limits=_file_limits(settings.limits),
-        stored=settings.store != "memory",
+        limits=file_limits(settings.limits),
+        stored=settings.chat_store != "memory",
     )
-    own_tools = OwnTools(folders)
+    own_tools = OwnTools(folders, tools)
     servers = Servers(
         tasks,
         process_environment(),
@@ -288,12 +300,16 @@ def _services(
             providers,
             lambda chat: ToolRegistry(own_tools.of(chat)),
             joined(servers.connected, skills.connected, memories.connected),
+            only_here=servers.holds,
             prices=settings.prices,
         ),
-        limits=_turn_limits(settings.limits),
+        limits=turn_limits(settings.limits),
         now=time.time,
         changed=lambda chat: chats.show(chat),
         journal=stores.journal,
+        durable=Durability(stores.backend, settings.resume, tuple(map(str, settings.models)))
+        if stores.backend is not None
+        else None,
     )
     chats = Chats(
         tasks=tasks,
@@ -308,7 +324,7 @@ def _services(
             max_draft_chars=2 * settings.limits.max_message_chars,
             max_title_chars=200,
             undo_seconds=settings.limits.undo_seconds,
-            attachments=_attachment_limits(settings.limits),
+            attachments=attachment_limits(settings.limits),
         ),
         now=time.time,
         new_id=lambda: secrets.token_hex(8),
@@ -316,9 +332,9 @@ def _services(
         files=folders,
         servers=servers,
         memories=memories,
-        kept=connect(turns),
+        kept=(kept := connect(turns)),
     )
-    kind = store_kind(settings.store) or "memory"
+    kind = store_kind(settings.chat_store) or "memory"
     environment = make_environment(templates_dir())
     services = UiServices(
         chats=chats,
@@ -333,13 +349,13 @@ def _services(
             *memories.tools(chat),
         ],
         demo=settings.models == (DEMO_MODEL,),
-        memory=STORE_WORDS[kind],
+        memory=store_words(kind, written_down=stores.backend is not None),
         store=kind,
         version=__version__,
         new_id=lambda: secrets.token_hex(8),
         max_request_bytes=settings.limits.max_request_bytes,
         files=folders.of,
-        max_file_bytes=_most_uploaded(settings.limits),
+        max_file_bytes=most_uploaded(settings.limits),
         snapshots=ChatSnapshots(
             chats,
             turns,
@@ -349,8 +365,23 @@ def _services(
             now=time.time,
             new_id=lambda: secrets.token_hex(8),
         ),
+        runs=kept.written if kept is not None and kept.written is not None else NoRunControl(),
     )
     return stores, services
+
+
+def _backends(settings: Settings) -> Callable[[Listener], Backend] | None:
+    """What makes the backend that the settings name, once it is known who listens to it."""
+    address = settings.run_backend
+    if address is None:
+        return None
+    if is_temporal(address):
+        # It is an extra, and imported only where it is asked for.
+        need_temporal()
+        from web.harness.runtime.temporal.backend import server_backend
+
+        return lambda listener: server_backend(address, now=time.time, listener=listener)
+    return lambda listener: AddressedBackend(address, now=time.time, listener=listener)
 
 
 def _larger(settings: Settings) -> dict[re.Pattern[str], int]:
@@ -358,42 +389,7 @@ def _larger(settings: Settings) -> dict[re.Pattern[str], int]:
     return {
         UPLOADS: settings.limits.max_upload_bytes,
         TYPED: min(8 * settings.limits.max_request_bytes, MAX_TEXT_BYTES),
-        MESSAGES: most_message_bytes(_attachment_limits(settings.limits)),
+        MESSAGES: most_message_bytes(attachment_limits(settings.limits)),
         SKILL_UPLOADS: MAX_UPLOAD_BYTES,
         SNAPSHOTS: settings.limits.max_snapshot_bytes + SNAPSHOT_FORM_BYTES,
     }
-
-
-def _turn_limits(limits: ServerLimits) -> TurnLimits:
-    return TurnLimits(
-        max_running=limits.max_running_turns,
-        max_queued=limits.max_queued,
-        max_message_chars=limits.max_message_chars,
-        kept_runs=limits.kept_runs,
-    )
-
-
-def _file_limits(limits: ServerLimits) -> FileLimits:
-    return FileLimits(
-        max_file_bytes=limits.max_file_bytes,
-        max_chat_bytes=limits.max_files_bytes,
-        max_files=limits.max_files,
-        kept_versions=limits.kept_versions,
-        # Earlier versions may take as much room as the files themselves.
-        kept_bytes=limits.max_files_bytes,
-    )
-
-
-def _attachment_limits(limits: ServerLimits) -> AttachmentLimits:
-    return AttachmentLimits(
-        max_count=limits.max_attachments,
-        max_chars=limits.max_attachment_chars,
-        max_picture_bytes=limits.max_picture_bytes,
-        max_pictures_bytes=limits.max_pictures_bytes,
-    )
-
-
-def _most_uploaded(limits: ServerLimits) -> int:
-    """How large a file may be that comes by the page: it has to fit a request as well."""
-    room = limits.max_upload_bytes - min(FORM_BYTES, limits.max_upload_bytes // 2)
-    return min(limits.max_file_bytes, limits.max_files_bytes, room)

@@ -16,10 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     AliasChoices,
-    BaseModel,
-    ConfigDict,
     Field,
-    PositiveInt,
     SecretStr,
     ValidationError,
     field_validator,
@@ -28,12 +25,14 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from web.harness.mcp.spec import ServerSpec, read_servers
 from web.harness.mcp.tokens import FileTokenStore, TokenStore
+from web.harness.runtime.addresses import store_of_backend
 from web.harness.sessions.opening import FORMS, store_kind
 from web.harness.values.config import DEMO_MODEL, SMALL_DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
 from web.harness.values.price_list import read_prices
 from web.harness.values.usage import Prices
 from web.paths import default_data_dir
+from web.server_limits import ServerLimits
 from web.ui.identity import (
     LocalPerson,
     RequestIdentity,
@@ -48,47 +47,11 @@ PROVIDERS = ("openai", "anthropic", "demo")
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+Resume = Literal["auto", "ask"]
+
+NO_BACKEND = "none"
+
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
-
-
-class ServerLimits(BaseModel):
-    """What the server refuses to exceed; each also as `HARNESS_WEB_LIMITS__NAME`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    max_message_chars: PositiveInt = 100_000
-    max_request_bytes: PositiveInt = 2 * 1024 * 1024
-    max_upload_bytes: PositiveInt = 128 * 1024 * 1024
-    """Of one request with files."""
-    max_chats: PositiveInt = 10_000
-    max_open_streams: PositiveInt = 2_000
-    max_running_turns: PositiveInt = 600
-    max_queued: PositiveInt = 20
-    """Messages of one chat that wait for the answer before them."""
-    undo_seconds: PositiveInt = 10
-    """How long a deleted chat can be brought back."""
-    max_servers: PositiveInt = 20
-    """MCP servers that one chat connects, beside those of the configuration."""
-    max_attachments: PositiveInt = 10
-    """Of one message."""
-    max_attachment_chars: PositiveInt = 200_000
-    """Of one text that is attached; of a longer one the model is told the name alone."""
-    max_picture_bytes: PositiveInt = 8_000_000
-    """Of one picture that is attached; the same."""
-    max_pictures_bytes: PositiveInt = 20_000_000
-    """Of all pictures of one message."""
-    max_file_bytes: PositiveInt = 100_000_000
-    """Of one file of a chat. What comes by the page also has to fit `max_upload_bytes`."""
-    max_files: PositiveInt = 1_000
-    """Of one chat."""
-    max_files_bytes: PositiveInt = 1_000_000_000
-    """Of all files of one chat."""
-    kept_versions: PositiveInt = 50
-    """Of one file; the oldest go first."""
-    max_snapshot_bytes: PositiveInt = 32 * 1024 * 1024
-    """Of one snapshot of a chat, saved or loaded."""
-    kept_runs: PositiveInt = 20
-    """Runs of one chat whose events are all kept in memory; of older ones what the record needs."""
 
 
 class Settings(BaseSettings):
@@ -118,6 +81,11 @@ class Settings(BaseSettings):
     store: str = Field(default="memory", repr=False)
     """Where chats are kept: `memory`, `sqlite:///PATH` or `postgresql://...`. It may hold a
     password, and is not shown."""
+    backend: str | None = Field(default=None, repr=False)
+    """Where runs are written down at each step: an address of a database, which then is the store
+    too, of Temporal, or `none`. Without one it is the store, where that is durable."""
+    resume: Resume = "auto"
+    """What becomes of runs that were cut off: they go on by themselves, or a person is asked."""
     mcp_config: Path | None = None
     """A file with MCP servers that every chat has."""
     mcp_tokens: Path | None = None
@@ -208,6 +176,23 @@ class Settings(BaseSettings):
             raise ValueError(f"this is no store. There are {FORMS}")
         return store
 
+    @field_validator("backend")
+    @classmethod
+    def _is_a_backend(cls, address: str | None) -> str | None:
+        if address not in (None, NO_BACKEND):
+            try:
+                store_of_backend(address)
+            except ConfigurationError as error:
+                raise ValueError(f"{error.message} {error.hint.rstrip('.')}") from None
+        return address
+
+    @field_validator("resume", mode="before")
+    @classmethod
+    def _is_a_way(cls, resume: Any) -> Any:
+        if resume not in get_args(Resume):
+            raise ValueError(f"'{resume}' is no way to go on. There are auto and ask")
+        return resume
+
     @field_validator("log_level", mode="before")
     @classmethod
     def _is_level(cls, level: Any) -> Any:
@@ -258,6 +243,19 @@ class Settings(BaseSettings):
         return tuple(dict.fromkeys([*asked, DEMO_MODEL]))
 
     @property
+    def chat_store(self) -> str:
+        """Where chats are kept: the database of the backend, where one is named."""
+        named = self.backend is not None and self.backend != NO_BACKEND
+        return store_of_backend(self.backend) if named and self.backend else self.store
+
+    @property
+    def run_backend(self) -> str | None:
+        """Where runs are written down, None for nowhere."""
+        if self.backend is None:
+            return self.store if self.store != "memory" else None
+        return self.backend if self.backend != NO_BACKEND else None
+
+    @property
     def hosts(self) -> tuple[str, ...]:
         """Names that requests may have in their Host header, beside those of loopback."""
         own = () if self.identity is None or is_loopback(self.host) else (self.host,)
@@ -285,6 +283,12 @@ def read_settings(options: Mapping[str, Any] | None = None) -> Settings:
         said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
         raise ConfigurationError(f"{_source(path, given)}: {said}.") from None
     _check_reach(settings, given)
+    if "store" in settings.model_fields_set and settings.chat_store != settings.store:
+        raise ConfigurationError(
+            f"{_source(['store'], given)}: a backend has a database of its own, and chats are kept "
+            "in it too.",
+            hint="Leave the store out, or name the same database.",
+        )
     return settings
 
 

@@ -18,6 +18,8 @@ Scenarios
     page      the first page: after the command, and in Chromium with an empty cache
     markdown  what rendering a long answer costs
     turns     10,000 turns of the library with the demo model: what a late one costs, what is left
+    journals  what it costs to write runs down, in SQLite and PostgreSQL
+    durable   what `AgentRuntime` costs beside `Agent`: in SQLite, PostgreSQL and Temporal
 
 Columns
     tokens/s  from the first message sent to the last token seen
@@ -46,14 +48,16 @@ from statistics import median
 
 import uvloop
 
+from tests.bench.durable import durable_verdicts
 from tests.bench.first_page import first_page, seconds_to_first_page
+from tests.bench.journals import journal_verdicts
 from tests.bench.load import CASES, READERS, Case, Outcome, measure
 from tests.bench.memory import chat_bytes, stream_bytes
 from tests.bench.processes import Place, Running, anywhere, module, places, running, server
 from tests.bench.targets import Verdict, load_verdicts
 from tests.bench.turns import late_against_early, left_after
 
-OTHERS = ("idle", "chats", "page", "markdown", "turns")
+OTHERS = ("idle", "chats", "page", "markdown", "turns", "journals", "durable")
 COLUMNS = (
     f"{'case':<8} {'reader':<7} {'tokens/s':>9} {'first':>7} {'slowest':>8} {'p50':>8} {'p99':>8}"
     + (f" {'CPU':>7} {'proxy x':>8} {'others':>7} {'lost':>5} {'twice':>5}")
@@ -122,6 +126,14 @@ class Bench:
         yield Verdict("turns: a late one beside an early one", ratio, 1.3, "times")
         left = uvloop.run(left_after(10_000)) / 1_000
         yield Verdict("turns: left without the conversation", left, 100, "KB")
+
+    def journals(self) -> Iterable[Verdict]:
+        return journal_verdicts()
+
+    def durable(self) -> Iterable[Verdict]:
+        # The databases are processes of their own, and the server's are not with its readers.
+        with anywhere():
+            yield from durable_verdicts()
 
     def markdown(self) -> Iterable[Verdict]:
         """A program of its own prints what rendering costs, where there is one."""

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
+from web.chats.chat import Chat, Turn
+from web.chats.journal import TurnBegun
 from web.chats.left_over import LeftOver
+from web.chats.parts import Channel, Clock
+from web.chats.records import ChatRecord
+from web.chats.transcript import Transcript
 from web.harness.sessions.event_log import InMemoryEventLog
+from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.values.events import (
     ApprovalRequired,
     ErrorReport,
@@ -16,6 +25,7 @@ from web.harness.values.events import (
     ToolCallStart,
     ToolResult,
 )
+from web.harness.values.messages import Message, TextBlock
 
 pytestmark = pytest.mark.anyio
 
@@ -46,3 +56,74 @@ async def test_a_run_that_was_cut_off_says_whether_it_only_waited(
     assert words in error.message
     assert isinstance(result, RunResult)
     assert result.reason == error.code == "interrupted"
+
+
+BEGUN = TurnBegun(Turn("r2", "Tell me", "demo:demo", "q2"), 1.0, instead_of="r1")
+
+
+@dataclass
+class Cut:
+    """A chat whose second run, instead of the first, was cut off."""
+
+    events: InMemoryEventLog
+    sessions: InMemorySessionStore
+    left_over: LeftOver
+    chat: Chat
+
+    async def settled(self) -> SessionSnapshot:
+        async with await self.sessions.acquire(self.chat.identity, self.chat.id) as lease:
+            return await lease.read()
+
+
+@pytest.fixture
+async def cut() -> Cut:
+    events, sessions = InMemoryEventLog(lambda: 1.0), InMemorySessionStore()
+    channel = Channel("c", Clock("e"))
+    record = ChatRecord("c", "demo:demo", 1.0, 1.0)
+    chat = Chat(LOCAL_IDENTITY, record, channel, Transcript(channel))
+    async with await sessions.acquire(chat.identity, chat.id) as lease:
+        history = (
+            Message("r0-0", "user", (TextBlock("Hello"),)),
+            Message("r1-0", "user", (TextBlock("Tell me"),), "r0-0"),
+        )
+        await lease.commit(SessionSnapshot(history, {}, {"a": 1}))
+    return Cut(events, sessions, LeftOver(events, sessions), chat)
+
+
+async def test_what_was_written_of_a_run_that_was_cut_off_is_in_the_conversation(cut: Cut) -> None:
+    cut.events.append("r2", [TextDelta("Half", "r2-1")])
+    assert await cut.left_over.end(cut.chat, BEGUN)
+    left = await cut.settled()
+    assert [(each.id, each.text, each.parent_id) for each in left.history] == [
+        ("r0-0", "Hello", None),
+        ("r2-0", "Tell me", "r0-0"),
+        ("r2-1", "Half", "r2-0"),
+    ]
+    assert (left.replayable, left.state) == (False, {"a": 1})
+    assert cut.chat.history == list(left.history)
+    assert (await cut.events.read("r2")).events[-1].type == "run_result"
+    assert await cut.left_over.end(cut.chat, BEGUN)
+    assert await cut.settled() == left
+
+
+async def test_an_end_that_was_cut_off_itself_adds_nothing_twice(cut: Cut) -> None:
+    """Killed after the conversation was kept and before the end was told."""
+    cut.events.append("r2", [TextDelta("Half", "r2-1")])
+    await cut.left_over.end(cut.chat, BEGUN)
+    left = await cut.settled()
+    await cut.events.forget("r2")
+    cut.events.append("r2", [TextDelta("Half", "r2-1")])
+    assert not await cut.left_over.end(cut.chat, BEGUN)
+    assert await cut.left_over.end(cut.chat, BEGUN, late=True)
+    assert await cut.settled() == left
+    result = (await cut.events.read("r2")).events[-1].body
+    assert isinstance(result, RunResult)
+    assert result.reason == "interrupted"
+
+
+async def test_a_run_whose_lease_somebody_has_is_left_alone(cut: Cut) -> None:
+    cut.events.append("r2", [TextDelta("Half", "r2-1")])
+    async with await cut.sessions.acquire(cut.chat.identity, cut.chat.id):
+        assert not await cut.left_over.end(cut.chat, BEGUN)
+    assert len((await cut.settled()).history) == 2
+    assert len((await cut.events.read("r2")).events) == 1

@@ -143,7 +143,7 @@ async def test_a_watched_resource_says_that_it_changed_until_it_is_read() -> Non
         await made.watch(key, TODAY, on=True)
         assert today() == (True, False)
         turn = await room.say(chat)
-        room.chats.decide(chat, await asked(room, turn.run_id), "allow")
+        await room.chats.decide(chat, await asked(room, turn.run_id), "allow")
         await until(chat, lambda: today() == (True, True))
         await made.read(key, TODAY)
         assert today() == (True, False)

@@ -112,9 +112,9 @@ async def used(made: ChatRoom, chat: Chat) -> str:
         assert isinstance(body, ApprovalRequired | InputRequired)
         seen.add(body.key)
         if isinstance(body, ApprovalRequired):
-            made.chats.decide(chat, body.key, "allow")
+            await made.chats.decide(chat, body.key, "allow")
         else:
-            made.chats.answer_input(chat, body.key, "accept", {})
+            await made.chats.answer_input(chat, body.key, "accept", {})
     await result
     (call,) = [data for data in log_of(chat) if isinstance(data, Call)]
     return call.result or ""

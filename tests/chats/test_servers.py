@@ -84,7 +84,7 @@ async def test_a_tool_of_a_connected_server_asks_runs_and_answers() -> None:
         asked = await made.event(turn.run_id, lambda body: isinstance(body, ApprovalRequired))
         assert isinstance(asked, ApprovalRequired)
         assert "read-only" in asked.hints
-        made.chats.decide(chat, asked.key, "allow_chat")
+        await made.chats.decide(chat, asked.key, "allow_chat")
         await made.result(turn.run_id)
         (call,) = [data for data in log_of(chat) if isinstance(data, Call)]
         assert (call.status, call.result) == ("done", "Hello, Ada!")
@@ -169,7 +169,7 @@ async def allow(made: ChatRoom, chat: Chat) -> ApprovalRequired:
     turn = await made.say(chat)
     asked = await made.event(turn.run_id, lambda body: isinstance(body, ApprovalRequired))
     assert isinstance(asked, ApprovalRequired)
-    made.chats.decide(chat, asked.key, "allow_chat")
+    await made.chats.decide(chat, asked.key, "allow_chat")
     await made.result(turn.run_id)
     return asked
 
@@ -224,7 +224,7 @@ async def test_a_tool_that_changes_during_a_run_is_offered_anew_and_asks_again(
         asked = await made.event(turn.run_id, lambda body: isinstance(body, ApprovalRequired))
         assert isinstance(asked, ApprovalRequired)
         assert asked.preview is not None
-        made.chats.decide(chat, asked.key, "allow")
+        await made.chats.decide(chat, asked.key, "allow")
         await made.result(turn.run_id)
         described = [[tool.description for tool in each.tools] for each in made.provider.requests]
         assert described == [["Acts."]] * 3 + [["Deletes."]] * 2

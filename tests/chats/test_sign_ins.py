@@ -32,6 +32,7 @@ async def test_a_sign_in_is_the_persons_own_in_all_of_their_chats() -> None:
         shown = shown_sign_in(own)
         assert shown.address is not None
         assert (shown.address.whole, shown.offered, shown.done) == (address, False, False)
+        await until(others, lambda status: status.state == "sign_in")
         assert shown_sign_in(others).offered
         answer = returned(urlsplit(await sent_back(address)).query)
         assert answer is not None

@@ -133,7 +133,7 @@ async def test_only_the_person_at_this_machine_runs_scripts_that_were_uploaded(
         run_id = (await room.say(local)).run_id
         asked = await room.event(run_id, lambda body: isinstance(body, ApprovalRequired))
         assert isinstance(asked, ApprovalRequired)
-        room.chats.decide(local, asked.key, "deny")
+        await room.chats.decide(local, asked.key, "deny")
         await room.result(run_id)
         result = await room.event(
             (await room.say(other)).run_id, lambda body: isinstance(body, ToolResult)

@@ -12,7 +12,7 @@ from tests.support.chat_room import ChatRoom, chat_room, log_of
 from tests.support.scripted_provider import ScriptedProvider, breaks, calls, says
 from web.chats.chat import Chat, Turn
 from web.chats.driving import GRANTS, Driver
-from web.chats.kinds import Call, Failure, Grant, Queued, UserMessage
+from web.chats.kinds import Call, Failure, Grant, Queued, Row, UserMessage
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.tools.registry import ToolRegistry
 from web.harness.values.errors import (
@@ -192,13 +192,13 @@ async def test_a_question_is_shown_answered_once_and_closed_with_its_run() -> No
         assert isinstance(question, ApprovalRequired)
         assert chat.state == "asking"
         with pytest.raises(DecisionRefused):
-            room.chats.decide(chat, question.key, "allow", run_id="another")
-        room.chats.decide(chat, question.key, "allow")
+            await room.chats.decide(chat, question.key, "allow", run_id="another")
+        await room.chats.decide(chat, question.key, "allow")
         with pytest.raises(DecisionRefused):
-            room.chats.decide(chat, question.key, "deny")
+            await room.chats.decide(chat, question.key, "deny")
         await room.result(turn.run_id)
         with pytest.raises(DecisionRefused, match="ended"):
-            room.chats.decide(chat, question.key, "allow")
+            await room.chats.decide(chat, question.key, "allow")
         (call,) = [data for data in log_of(chat) if isinstance(data, Call)]
         assert (call.status, call.result, call.decision) == ("done", "saved a", "allow")
         assert call.question is None
@@ -213,7 +213,7 @@ async def test_a_grant_for_the_chat_holds_for_its_later_turns_and_no_other_chat(
         turn = await room.say(chat)
         question = await room.event(turn.run_id, lambda body: isinstance(body, ApprovalRequired))
         assert isinstance(question, ApprovalRequired)
-        room.chats.decide(chat, question.key, "allow_chat")
+        await room.chats.decide(chat, question.key, "allow_chat")
         await room.result(turn.run_id)
         second = await room.say(chat, "again")
         assert (await room.result(second.run_id)).text == "2"
@@ -241,7 +241,7 @@ async def test_a_grant_is_shown_and_one_taken_back_between_turns_asks_again() ->
         turn = await room.say(chat)
         question = await asked(room, turn)
         assert log_of(chat, "tool-save") == []
-        room.chats.decide(chat, question.key, "allow_chat")
+        await room.chats.decide(chat, question.key, "allow_chat")
         assert log_of(chat, "tool-save") == [Grant("save")]
         await room.result(turn.run_id)
         assert await granted_in_session(room, chat) == ["save"]
@@ -249,7 +249,7 @@ async def test_a_grant_is_shown_and_one_taken_back_between_turns_asks_again() ->
         assert (chat.grants, log_of(chat, "tool-save")) == ([], [])
         second = await room.say(chat, "again")
         question = await asked(room, second)
-        room.chats.decide(chat, question.key, "allow")
+        await room.chats.decide(chat, question.key, "allow")
         await room.result(second.run_id)
         assert await granted_in_session(room, chat) == []
 
@@ -261,14 +261,14 @@ async def test_a_grant_taken_back_during_a_run_holds_for_its_next_call() -> None
         chat = await room.new_chat()
         turn = await room.say(chat)
         first = await asked(room, turn)
-        room.chats.decide(chat, first.key, "allow_chat")
+        await room.chats.decide(chat, first.key, "allow_chat")
         room.chats.revoke(chat, "save")
         go_on.set()
         second = await room.event(
             turn.run_id, lambda body: isinstance(body, ApprovalRequired) and body.key != first.key
         )
         assert isinstance(second, ApprovalRequired)
-        room.chats.decide(chat, second.key, "allow")
+        await room.chats.decide(chat, second.key, "allow")
         assert (await room.result(turn.run_id)).text == "done"
 
 
@@ -323,3 +323,30 @@ async def test_the_end_of_the_server_stops_runs_and_leaves_whole_conversations()
     assert [message.text for message in chat.history] == ["hello", "so far"]
     last = (await room.all_events(turn.run_id))[-1].body
     assert last.type == "run_result"
+
+
+async def test_a_chat_in_which_messages_wait_is_at_work_whatever_became_of_the_last() -> None:
+    go_on = asyncio.Event()
+    provider = ScriptedProvider(breaks(transient=False), [go_on, *says("b")])
+    # One answer at a time, and another chat has it.
+    async with chat_room(provider, max_running=1) as room:
+        chat, other = await room.new_chat(), await room.new_chat()
+        await room.result((await room.say(chat)).run_id)
+        assert chat.state == "failed"
+        run = await room.say(other)
+        chat.enqueue(Turn("waits", "Hi", "demo:demo", "q"))
+        assert (chat.state, chat.run_state) == ("working", "failed")
+        room.chats.show(chat)
+        assert row_state(room, chat) == "working"
+        room.turns.stop(chat, "waits")
+        assert chat.state == row_state(room, chat) == "failed"
+        go_on.set()
+        await room.result(run.run_id)
+
+
+def row_state(room: ChatRoom, chat: Chat) -> str:
+    """What the side bar says of a chat."""
+    row = room.chats.side_bar(LOCAL_IDENTITY).get(f"r-{chat.id}")
+    assert row is not None
+    assert isinstance(row.data, Row)
+    return row.data.state

@@ -112,7 +112,9 @@ def _registered(told: JsonObject) -> OAuthClient | None:
     return OAuthClient(told["client_id"], told["client_secret"], issuer=told["issuer"])
 
 
-async def accepted_as_it_is(request: JsonObject) -> InputAnswer:
+async def accepted_as_it_is(
+    request: JsonObject, /, *, state: JsonObject | None = None
+) -> InputAnswer:
     """The answer of a person who changes nothing in the form and sends it."""
     fields = read_form(request.get("schema"))
     content, _ = read_typed(fields, {field.name: field.typed_default for field in fields})

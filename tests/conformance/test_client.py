@@ -30,10 +30,7 @@ SCENARIOS = {
         *(f"auth/{name}" for name in _SIGN_IN),
     ),
 }
-_QUICK = {
-    ("2026-07-28", "sep-2322-client-request-state"),
-    ("2026-07-28", "auth/scope-step-up"),
-}
+_QUICK = {("2026-07-28", "auth/scope-step-up")}
 
 
 @pytest.mark.parametrize(

@@ -39,3 +39,11 @@ async def session_place(
     place = CustomPlace() if request.param == "custom" else await new_place(request.param, tmp_path)
     yield place
     await place.aclose()
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind != "memory"])
+async def sql_place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
+    place = await new_place(request.param, tmp_path)
+    assert isinstance(place, SqlPlace)
+    yield place
+    await place.aclose()

@@ -23,6 +23,7 @@ from web.harness.values.events import (
     NestedEvent,
     Note,
     PlanStep,
+    RecoveryAnswered,
     RecoveryRequired,
     ResultPart,
     RunResult,
@@ -68,6 +69,7 @@ EVERY_BODY: list[EventBody] = [
     InputRequired("k", "c", {"mode": "form"}),
     InputAnswered("k", "c", "withdrawn"),
     RecoveryRequired("k", "c", "t", {}),
+    RecoveryAnswered("k", "c", "retry"),
     ToolResult(
         *("c", "t", "done", True, 0.5, "deny", True),
         parts=(ResultPart("image", size=3, sha256="ab"), ResultPart("text", "x")),
@@ -141,6 +143,20 @@ async def test_waiting_after_the_end_of_a_run_does_not_hang(log: EventLog) -> No
     log.append("r", [END])
     await log.flush("r")
     await asyncio.wait_for(log.wait("r", 1), 5)
+
+
+@pytest.mark.parametrize("written_first", [True, False])
+async def test_a_run_that_has_ended_takes_nothing_more(log: EventLog, written_first: bool) -> None:
+    log.append("r", [*texts("a"), END, *texts("late")])
+    if written_first:
+        await log.flush("r")
+    log.append("r", texts("later"))
+    log.append("r", [Note("last"), END])
+    await log.flush("r")
+    assert [event.body for event in (await log.read("r")).events] == [*texts("a"), END]
+    await asyncio.wait_for(log.wait("r", 2), 5)
+    await log.close("r")
+    assert len((await log.read("r")).events) == 2
 
 
 async def test_a_listener_sees_every_event_once_in_order(make_log: MakeLog) -> None:

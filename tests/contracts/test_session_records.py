@@ -145,3 +145,14 @@ async def test_the_oldest_blob_makes_room_and_one_that_is_too_large_is_not_kept(
     assert await blobs.get(ANN, "s", second.sha256) is None
     assert await blobs.get(ANN, "s", first.sha256) == first
     assert await blobs.get(ANN, "s", third.sha256) == third
+
+
+async def test_records_of_everybody_are_found_by_a_field_of_their_body(records: Records) -> None:
+    body = {"title": 'no "state":"asking" \x00 100%', "state": "working", "more": {"a": 1}}
+    await records.put(ANN, Record("a", 1.0, body))
+    await records.put(BOB, Record("b", 2.0, {"state": "working"}, deleted_at=1.0))
+    await records.put(ANN, Record("c", 3.0, {"state": "idle", "title": "working"}))
+    assert set(await records.having("state", "working")) == {(ANN, "a"), (BOB, "b")}
+    assert list(await records.having("state", "asking")) == []
+    await records.put(ANN, Record("a", 1.0, {"state": "idle"}))
+    assert list(await records.having("state", "working")) == [(BOB, "b")]

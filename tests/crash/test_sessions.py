@@ -13,6 +13,8 @@ from tests.support.stores import SqlPlace, new_place
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.sessions.sql.migrations import VERSION
+from web.harness.sessions.sql.postgres import open_postgres
+from web.harness.sessions.sql.store import SqlSessionStore
 from web.harness.values.errors import SessionConflict
 from web.harness.values.events import Note
 
@@ -116,15 +118,41 @@ async def test_a_holder_that_lives_keeps_its_lease_beyond_its_time(place: SqlPla
 
 
 async def test_the_sessions_of_a_killed_server_are_free_at_once_on_its_machine(
-    tmp_path: Path,
+    place: SqlPlace,
 ) -> None:
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
     async with SessionWriter(place.address, 600) as writer:
         assert await writer.ask("acquire") == "held 0 0"
         assert await writer.ask("commit first") == "committed 1"
         await writer.kill()
     assert (await left(place, wait=0)).revision == 1
+
+
+async def test_the_sessions_of_a_server_that_died_on_another_machine_are_free_within_seconds(
+    tmp_path: Path,
+) -> None:
+    """And not those of one that only stands still, or whose connection was not made yet."""
+    place = await new_place("postgresql", tmp_path)
+    assert isinstance(place, SqlPlace)
+    database = await open_postgres(place.address, settled_seconds=0)
+    young = await open_postgres(place.address, settled_seconds=1e6)
+    place.databases += [database, young]
+    await asyncio.wait_for(database.listening.wait(), 10)
+    async with SessionWriter(place.address, 600) as writer:
+        assert await writer.ask("acquire") == "held 0 0"
+        assert await writer.ask("commit first") == "committed 1"
+        writer.stop()
+        # As if it ran elsewhere: nobody here can look at its process.
+        await place.run("UPDATE harness_leases SET holder = 'elsewhere' || holder")
+        store = SqlSessionStore(database)
+        with pytest.raises(SessionConflict):
+            await store.acquire(LOCAL_IDENTITY, "s", wait=1.2)
+        await writer.kill()
+    async with await store.acquire(LOCAL_IDENTITY, "s", wait=5) as lease:
+        assert (await lease.read()).revision == 1
+        # Those of a database server that was started just now may all be cut off.
+        await place.run("UPDATE harness_leases SET holder = '|1|2|3|4', expires_at = 9e9")
+        with pytest.raises(SessionConflict):
+            await SqlSessionStore(young).acquire(LOCAL_IDENTITY, "s", wait=1.2)
     await place.aclose()
 
 

@@ -25,7 +25,8 @@ from tests.support.scripted_provider import ScriptedProvider, says
 from web.app import create_app
 from web.commands.server import listen
 from web.harness.values.config import ModelName
-from web.settings import ServerLimits, Settings
+from web.server_limits import ServerLimits
+from web.settings import Settings
 
 WAIT_SECONDS = 10.0
 """No wait in this file is longer."""

@@ -53,6 +53,27 @@ FORMS = (
     Row("GET", "/chats/{chat}/blobs/{blob}"),
 )
 
+# Where nothing is written down there are no steps, and nothing to go on with.
+RUNS = (
+    Row("GET", "/chats/{chat}/runs/{run}/steps", real=False),
+    Row("GET", "/chats/{chat}/runs/{run}/export", real=False),
+    Row("POST", "/chats/{asking}/recoveries/{approval}", form={"how": "retry"}, real=False),
+    Row("POST", "/chats/{chat}/runs/{run}/resume", form={}, real=False),
+    Row("POST", "/chats/{chat}/runs/{run}/leave", form={}, real=False),
+    Row("POST", "/chats/{chat}/runs/{run}/pause", form={}, real=False),
+    Row("POST", "/chats/{chat}/runs/{run}/fork", form={"step": "1"}, real=False),
+    Row("GET", "/opened-runs/{opened}"),
+    Row("POST", "/api/opened-runs", "own", files=("file", "a.json", b"{}")),
+    Row("GET", "/api/opened-runs/{opened}/steps"),
+    Row("GET", "/api/runs/{run}/steps"),
+    Row("GET", "/api/runs/{run}/export", real=False),
+    Row("POST", "/api/runs/{run}/fork", sent={"step": 1}, real=False),
+    Row("POST", "/api/runs/{run}/resume", real=False),
+    Row("POST", "/api/runs/{run}/leave", real=False),
+    Row("POST", "/api/runs/{run}/pause", real=False),
+    Row("POST", "/api/runs/{run}/recoveries/{approval}", sent={"how": "retry"}, real=False),
+)
+
 SERVERS = (
     Row("GET", "/chats/{chat}/servers/{host}/resources?q=today"),
     Row("POST", "/chats/{chat}/servers/{host}/resources", form={"ref": "{resource}", "do": "read"}),
@@ -145,5 +166,5 @@ CHATS = (
     Row("DELETE", "/api/chats/{lost}"),
 )
 
-ROWS = (*PAGES, *FORMS, *SERVERS, *FILES, *SKILLS, *MEMORIES, *CHATS)
+ROWS = (*PAGES, *FORMS, *RUNS, *SERVERS, *FILES, *SKILLS, *MEMORIES, *CHATS)
 """In an order in which the owner can ask for each: what ends something comes last."""

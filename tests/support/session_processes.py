@@ -1,4 +1,4 @@
-"""Starts `tests.support.session_writer` and talks to it line by line."""
+"""Starts `tests.support.session_writer`, or another one, and talks to it line by line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ ANSWER_SECONDS = 30
 
 
 class SessionWriter:
-    """A process that holds a session of the database at an address."""
+    """A process that holds a session, or performs runs, of the database at an address."""
 
-    def __init__(self, address: str, seconds: float) -> None:
+    def __init__(
+        self, address: str, seconds: float, module: str = "tests.support.session_writer"
+    ) -> None:
+        self._module = module
         self._arguments = (address, str(seconds))
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.support.session_writer", *self._arguments),
+            *(sys.executable, "-m", self._module, *self._arguments),
             cwd=CHECKOUT,
             env=environment(),
             stdin=asyncio.subprocess.PIPE,

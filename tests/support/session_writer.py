@@ -22,6 +22,7 @@ from web.harness.sessions.opening import open_database
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.sessions.sql.event_log import SqlEventLog
 from web.harness.sessions.sql.lease import SqlLease
+from web.harness.sessions.sql.postgres import PostgresDatabase
 from web.harness.sessions.sql.store import SqlSessionStore
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import Event, TextDelta
@@ -68,6 +69,9 @@ class Writer:
 
 async def main(address: str, seconds: str) -> None:
     database = await open_database(address)
+    if isinstance(database, PostgresDatabase):
+        # From then on others see it die.
+        await asyncio.wait_for(database.listening.wait(), 10)
 
     def shown(_: str, events: Sequence[Event]) -> None:
         say("shown", events[-1].number)

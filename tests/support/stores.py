@@ -13,10 +13,11 @@ import asyncpg
 from tests.support.postgres import empty_database, give_back
 from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener
 from web.harness.sessions.in_memory import InMemorySessionStore
-from web.harness.sessions.opening import open_database
+from web.harness.sessions.opening import Stores, open_database
 from web.harness.sessions.records import Blobs, InMemoryBlobs, InMemoryRecords, Records
 from web.harness.sessions.sql.database import Database
 from web.harness.sessions.sql.event_log import SqlEventLog
+from web.harness.sessions.sql.executions import SqlExecutions
 from web.harness.sessions.sql.postgres import PostgresDatabase
 from web.harness.sessions.sql.records import SqlBlobs, SqlRecords
 from web.harness.sessions.sql.store import SqlSessionStore
@@ -79,6 +80,21 @@ class SqlPlace:
         self._logs.append(log)
         return log
 
+    async def backend(self, listener: Listener | None = None) -> Stores:
+        """All stores over one database, as a server has them."""
+        database = await self.open()
+        log = SqlEventLog(database, lambda: 12.5, listener)
+        self._logs.append(log)
+        executions = SqlExecutions(database, log)
+        return Stores(
+            SqlSessionStore(database),
+            log,
+            SqlRecords(database),
+            SqlBlobs(database),
+            database,
+            executions,
+        )
+
     async def records(self) -> Records:
         return SqlRecords(await self.open())
 
@@ -110,11 +126,15 @@ class SqlPlace:
         """As if the time of every lease had passed without a renewal."""
         await self.run("UPDATE harness_leases SET expires_at = 0")
 
-    async def aclose(self) -> None:
+    async def close(self) -> None:
+        """Closes what was opened; what it holds stays."""
         for log in self._logs:
             await log.aclose()
         for database in self.databases:
             await database.aclose()
+
+    async def aclose(self) -> None:
+        await self.close()
         if not self.address.startswith("sqlite"):
             await give_back(self.address)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from tests.support.app_server import AppServer, plain_client, served
 from tests.support.folders import NO_FOLDER
+from tests.support.kept_runs import KeptRuns
 from tests.support.scripted_provider import ScriptedProvider
 from tests.support.skills import no_skills
 from web.chats.chat import Chat
@@ -28,7 +29,7 @@ from web.chats.snapshots import ChatSnapshots
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Turns
 from web.harness.host import HarnessRuntime
-from web.harness.sessions.event_log import InMemoryEventLog
+from web.harness.sessions.event_log import EventLog, InMemoryEventLog
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.in_memory import InMemorySessionStore
 from web.harness.tools.registry import ToolRegistry
@@ -48,6 +49,8 @@ from web.ui.markdown import prepare_block, render_block
 from web.ui.middleware import safety
 from web.ui.open_streams import OpenStreams
 from web.ui.pages import page_routes
+from web.ui.run_forms import run_form_routes
+from web.ui.run_pages import run_page_routes
 from web.ui.scripts import script_route, style_route
 from web.ui.services import UiServices
 from web.ui.snapshot_forms import snapshot_form_routes
@@ -69,6 +72,8 @@ class HeaderIdentity:
 @dataclass(frozen=True, slots=True)
 class ToolServer(AppServer):
     chats: Chats
+    log: EventLog
+    runs: KeptRuns
 
     def chat_here(self, chat_id: str, user: str = "local") -> Chat:
         return self.chats.get(HarnessIdentity("local", user), chat_id)
@@ -81,11 +86,13 @@ async def tool_server(
     """A server whose chats have these tools."""
     async with TaskOwner() as tasks:
         services = _services(provider, tools, tasks)
+        runs = KeptRuns(services.events)
+        services = replace(services, runs=runs)
         async with (
             served(_app(services)) as address,
             plain_client(address) as client,
         ):
-            yield ToolServer(address, client, services.chats)
+            yield ToolServer(address, client, services.chats, services.events, runs)
 
 
 def _services(
@@ -159,6 +166,8 @@ def _app(services: UiServices) -> Starlette:
             *page_routes(services),
             *form_routes(services),
             *approval_page_routes(services),
+            *run_form_routes(services),
+            *run_page_routes(services),
             *file_page_routes(services),
             *file_form_routes(services),
             *snapshot_form_routes(services),

@@ -25,6 +25,8 @@ from tests.support.mcp_wire import NOTES
 from tests.support.pictures import png
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.chats.offers import ref_of
+from web.chats.run_files import RunFile, write_run_file
+from web.chats.step_kinds import ShownStep
 
 OWNER, EVE = "ann", "eve"
 SECRET = "zanzibar"
@@ -154,6 +156,10 @@ async def _furnish(house: House, shop: str) -> None:
     ids["asking_run"] = await server.send(asking, f"Write {SECRET}")
     ids["approval"] = (await server.wait_for(ids["asking_run"], "approval_required")).data["key"]
     ids["waiting"] = await server.send(asking, f"And {SECRET}", queue=True)
+    step = ShownStep(1, 0.0, "begun", roles=("user",), text=f"Say {SECRET}")
+    exported = write_run_file(RunFile("r", f"About {SECRET}", 0.0, (step,)))
+    files = [("file", ("run.json", exported))]
+    ids["opened"] = (await _told(server, "POST", "/api/opened-runs", files=files)).json()["id"]
     ids["deleted"] = await server.new_chat(title=f"Old {SECRET}")
     await _told(server, "DELETE", f"/api/chats/{ids['deleted']}")
     await _furnish_with_files(house)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.app_server import AppServer, refusal, text_of
 from tests.support.kept import Restarts, page_of, restarts, until
-from tests.support.scripted_provider import ScriptedProvider, says
+from tests.support.scripted_provider import ScriptedProvider, breaks, says
+from tests.support.small_disk import fill, make_read_only, small_disk
 from tests.support.stores import SqlPlace, new_place
 from web.harness.values.model import ModelDone, TextChunk
 
@@ -73,3 +77,254 @@ async def test_an_answer_goes_on_when_the_store_works_again_and_the_page_says_so
         assert "and after." in page
         assert "typed meanwhile" in page
         assert (await server.chat(chat))["messages"] == before["messages"]
+
+
+def file_of(stage: Restarts) -> Path:
+    return Path(stage.place.address.removeprefix("sqlite:///"))
+
+
+async def refused(server: AppServer, chat: str, text: str, status: int, **more: Any) -> str:
+    """Sends a message that is refused; the words of the refusal."""
+    answer = await server.client.post(f"/api/chats/{chat}/messages", json={"text": text, **more})
+    assert answer.status_code == status, answer.text
+    error = answer.json()
+    assert error["message"].startswith("The message was not sent. ")
+    assert error["hint"].startswith("What you typed is kept.")
+    return f"{error['code']}: {error['message']} {error['hint']}"
+
+
+async def told(server: AppServer, chat: str, words: str) -> None:
+    """Returns when the banner of a page says so."""
+
+    async def shown() -> bool:
+        return words in await page_of(server, chat)
+
+    await until(shown)
+
+
+async def a_chat(stage: Restarts, text: str = "The first answer.") -> str:
+    """A chat with one answer, stored by a server that ended."""
+    async with stage.server(ScriptedProvider(says(text))) as server:
+        chat = await server.new_chat()
+        await server.events(await server.send(chat, "hello"))
+    return chat
+
+
+async def test_a_message_that_finds_no_room_is_refused_and_once_there_is_room_it_is_sent_once(
+    stage: Restarts,
+) -> None:
+    chat = await a_chat(stage)
+    await stage.place.run("CREATE TABLE filler (x)")
+    await stage.place.run("INSERT INTO filler VALUES (zeroblob(900000))")
+    pages = (await stage.place.run("PRAGMA page_count"))[0][0]
+    stage.settings["store"] = f"{stage.place.address}?max_pages={pages}"
+    large = "x" * 90_000
+    async with stage.server(ScriptedProvider(says("Here."))) as server:
+        await server.client.post(f"/chats/{chat}/draft", data={"text": "typed"})
+        words = await refused(server, chat, large, 507, request_id="r")
+        assert words.startswith("store_full")
+        form = {"text": large, "request_id": "f"}
+        answer = await server.client.post(
+            f"/chats/{chat}/messages", data=form, headers={"HX-Request": "true"}
+        )
+        assert answer.status_code == 507
+        assert "is full" in answer.text
+        kept = await server.chat(chat)
+        assert (kept["state"], kept["queue"], len(kept["messages"])) == ("idle", [], 2)
+        assert "typed" in await page_of(server, chat)
+        await stage.place.run("DELETE FROM filler")
+        run = await server.send(chat, large, request_id="r")
+        # What was refused is nowhere: a server that was killed by now would not send it.
+        stored = await stage.place.run("SELECT body FROM harness_events ORDER BY number")
+        assert sum('"sent"' in str(row[0]) and large in str(row[0]) for row in stored) == 1
+        assert await server.send(chat, large, request_id="r") == run
+        assert text_of(await server.events(run)) == "Here."
+        before = (await server.chat(chat))["messages"]
+        assert len(before) == 4
+    stage.settings["store"] = stage.place.address
+    async with stage.server() as server:
+        again = await server.chat(chat)
+        assert (again["messages"], again["queue"]) == (before, [])
+        assert await server.send(chat, large, request_id="r") == run
+        assert await server.send(chat, large, request_id="f") != run
+
+
+@pytest.mark.full
+async def test_a_message_that_finds_the_store_locked_is_refused_within_seconds(
+    stage: Restarts,
+) -> None:
+    async with stage.server(ScriptedProvider(says("Here."))) as server:
+        chat = await server.new_chat()
+        with locked(stage.place):
+            began = time.monotonic()
+            assert (await refused(server, chat, "hello", 503)).startswith("store_")
+            assert time.monotonic() - began < 6
+            assert (await server.chat(chat))["state"] == "idle"
+        assert text_of(await server.events(await server.send(chat, "hello"))) == "Here."
+
+
+@pytest.mark.full
+async def test_a_chat_that_could_not_be_made_or_renamed_in_time_is_not_and_never_is(
+    stage: Restarts,
+) -> None:
+    async with stage.server() as server:
+        chat = await server.new_chat(title="As it was")
+        with locked(stage.place):
+            answers = await asyncio.gather(
+                server.client.post("/api/chats", json={"title": "New", "request_id": "q"}),
+                server.client.post("/api/chats", json={"title": "New"}),
+                server.client.patch(f"/api/chats/{chat}", json={"title": "Renamed"}),
+            )
+            assert {answer.status_code for answer in answers} == {503}
+            assert (await server.chat(chat))["title"] == "As it was"
+        again = await server.new_chat(title="New", request_id="q")
+        await server.client.patch(f"/api/chats/{chat}", json={"title": "Renamed after all"})
+    async with stage.server() as server:
+        listed = (await server.client.get("/api/chats")).json()
+        titles = {each["id"]: each["title"] for each in listed}
+        assert titles == {chat: "Renamed after all", again: "New"}
+
+
+@pytest.mark.full
+async def test_a_retry_that_could_not_be_stored_in_time_is_none_and_can_be_asked_for_again(
+    stage: Restarts,
+) -> None:
+    stage.settings["backend"] = "none"
+    provider = ScriptedProvider(breaks("Half", transient=False), says("Whole."))
+    async with stage.server(provider) as server:
+        chat = await server.new_chat()
+        run = await server.send(chat, "hello")
+        await server.events(run)
+
+        async def at_rest() -> bool:
+            leases = await stage.place.run("SELECT * FROM harness_leases WHERE expires_at > 0")
+            return (await server.chat(chat))["state"] == "failed" and not leases
+
+        await until(at_rest)
+        with locked(stage.place):
+            answer = await server.client.post(f"/api/runs/{run}/retry")
+            assert answer.status_code == 503, answer.text
+            assert (await server.chat(chat))["active_run"] is None
+        answer = await server.client.post(f"/api/runs/{run}/retry")
+        assert answer.status_code == 202, answer.text
+        assert text_of(await server.events(answer.json()["run_id"])) == "Whole."
+        assert len(provider.requests) == 2
+
+
+@pytest.mark.full
+async def test_a_locked_store_is_told_on_the_page_within_seconds(stage: Restarts) -> None:
+    async with stage.server() as server:
+        chat = await server.new_chat()
+        with locked(stage.place):
+            began = time.monotonic()
+            await server.client.post(f"/chats/{chat}/draft", data={"text": "typed"})
+            await told(server, chat, "another program may have locked it")
+            # A draft waits a second by itself; the database gives up after nine.
+            assert time.monotonic() - began < 7.5
+
+
+@pytest.mark.full
+async def test_a_chat_opens_while_the_store_is_locked(stage: Restarts) -> None:
+    chat = await a_chat(stage)
+    async with stage.server() as server:
+        with locked(stage.place):
+            assert "The first answer." in await page_of(server, chat)
+            assert len((await server.chat(chat))["messages"]) == 2
+
+
+async def shows_all_and_refuses(stage: Restarts, chat: str, words: str) -> None:
+    async with stage.server() as server:
+        assert "The first answer." in await page_of(server, chat)
+        assert len((await server.chat(chat))["messages"]) == 2
+        assert [each["id"] for each in (await server.client.get("/api/chats")).json()] == [chat]
+        assert words in await refused(server, chat, "more", 503)
+        answer = await server.client.post("/api/chats", json={"title": "New"})
+        assert refusal(answer) == (503, "store_read_only")
+        assert answer.json()["message"].startswith("The chat was not made. ")
+        answer = await server.client.patch(f"/api/chats/{chat}", json={"title": "Renamed"})
+        assert refusal(answer) == (503, "store_read_only")
+        assert answer.json()["message"].startswith("Nothing was changed. ")
+        assert (await server.chat(chat))["title"] == "hello"
+        assert [each["id"] for each in (await server.client.get("/api/chats")).json()] == [chat]
+        await told(server, chat, "nothing new is kept")
+
+
+@pytest.mark.parametrize(
+    ("backend", "words"), [("none", "so it is incomplete"), ("the same", "Go on")]
+)
+async def test_a_store_that_is_opened_to_be_read_shows_its_chats_and_takes_nothing(
+    stage: Restarts, backend: str, words: str
+) -> None:
+    """What was cut off is shown to be, and not as if somebody worked at it."""
+    if backend == "none":
+        stage.settings["backend"] = "none"
+    never = asyncio.Event()
+    provider = ScriptedProvider(says("The first answer."), [TextChunk("Half of "), never])
+    async with stage.server(provider) as server:
+        chat = await server.new_chat()
+        await server.events(await server.send(chat, "hello"))
+        other = await server.new_chat()
+        await server.wait_for(await server.send(other, "go on"), "text_delta")
+        gone = await server.new_chat(title="Deleted")
+        await server.client.delete(f"/api/chats/{gone}")
+    stage.settings["store"] = f"{stage.place.address}?mode=ro"
+    async with stage.server() as server:
+        assert "Half of" in await page_of(server, other)
+        await told(server, other, words)
+        assert (await server.chat(other))["state"] != "working"
+        await server.client.delete(f"/api/chats/{other}")
+    stage.settings["store"] = stage.place.address
+    async with stage.server() as server:
+        await server.client.delete(f"/api/chats/{other}")
+    stage.settings["store"] = f"{stage.place.address}?mode=ro"
+    await shows_all_and_refuses(stage, chat, "opened to be read only")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("how", ["full", "read only"])
+async def test_a_server_that_starts_on_a_disk_without_room_shows_its_chats(
+    tmp_path: Path, how: str
+) -> None:
+    with small_disk(tmp_path / "disk", 4_000) as disk:
+        stage = restarts(SqlPlace(f"sqlite:///{disk / 'chats.sqlite3'}"), tmp_path)
+        chat = await a_chat(stage)
+        if how == "full":
+            fill(disk)
+        else:
+            make_read_only(disk)
+        await shows_all_and_refuses(stage, chat, "So the database is only read.")
+
+
+@pytest.mark.full
+async def test_a_file_that_is_moved_away_is_told_and_all_goes_on_when_it_is_back(
+    stage: Restarts, tmp_path: Path
+) -> None:
+    file, away = file_of(stage), tmp_path / "away.sqlite3"
+    async with stage.server(ScriptedProvider(says("Here."))) as server:
+        chat = await server.new_chat()
+        file.rename(away)
+        await told(server, chat, "was moved or deleted")
+        assert "moved or deleted" in await refused(server, chat, "hello", 503)
+        assert not file.exists()
+        away.rename(file)
+        assert text_of(await server.events(await server.send(chat, "hello"))) == "Here."
+    async with stage.server() as server:
+        assert len((await server.chat(chat))["messages"]) == 2
+
+
+@pytest.mark.full
+async def test_a_file_that_is_damaged_under_a_server_costs_words_and_no_chat_that_is_open(
+    stage: Restarts,
+) -> None:
+    chat, other = await a_chat(stage), await a_chat(stage)
+    async with stage.server() as server:
+        assert "The first answer." in await page_of(server, chat)
+        size = file_of(stage).stat().st_size
+        with file_of(stage).open("r+b") as file:
+            file.seek(4096)
+            file.write(b"\xff" * (size - 4096))
+        answer = await server.client.get(f"/api/chats/{other}")
+        assert (answer.status_code, answer.json()["code"]) == (500, "store_corrupt")
+        assert "The first answer." in await page_of(server, chat)
+        assert (await refused(server, chat, "more", 500)).startswith("store_corrupt")
+        await told(server, chat, "is damaged")

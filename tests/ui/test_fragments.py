@@ -8,6 +8,7 @@ import pytest
 
 from tests.ui.elements import Elements, PlainBlock, call, render_plainly, show
 from web.chats.condensed_kinds import Condensed
+from web.chats.halted_kinds import Halted, HaltedWhy, Recovery
 from web.chats.kinds import (
     Answer,
     Attention,
@@ -40,7 +41,7 @@ from web.chats.parts import Channel, Clock
 from web.chats.plan_kinds import Plan
 from web.chats.skill_kinds import DeletedSkill, DeletedSkills, ShownSkill
 from web.harness.mcp.status import LogLine, State
-from web.harness.values.events import PartKind, PlanStatus, PlanStep, ResultPart
+from web.harness.values.events import PartKind, PlanStatus, PlanStep, Resolution, ResultPart
 from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
 from web.paths import templates_dir
@@ -138,6 +139,11 @@ EVERY_KIND: list[PartData] = [
     call("done", parts=PARTS, hints=(HOSTILE, "read-only")),
     call("asking", parts=(), hints=(HOSTILE,), question=Question("key-1")),
     call("writing", arguments=None, written=0),
+    call("unknown", name=HOSTILE, arguments={HOSTILE: HOSTILE}, recovery=Recovery("k-1")),
+    *(call("unknown", name=HOSTILE, resolved=how) for how in get_args(Resolution)),
+    *(Halted("r1", why) for why in get_args(HaltedWhy)),
+    Foot(1.0, Usage(), None, HOSTILE, "r1"),
+    Status("working", HOSTILE, "r1", pauses=True),
     call("failed", arguments=None, result="No such tool.", result_size=13),
     asking({HOSTILE: HOSTILE}),
     asking({"a": HOSTILE}, DIFF),

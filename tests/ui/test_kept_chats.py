@@ -21,7 +21,8 @@ pytestmark = pytest.mark.anyio
 WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+# The contracts of tests/contracts hold PostgreSQL to the same in each run.
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restarts]:
     place = await new_place(request.param, tmp_path)
     yield restarts(place, tmp_path)
@@ -42,6 +43,7 @@ async def settled(server: AppServer, chat: str) -> None:
     await until(idle)
 
 
+@pytest.mark.parametrize("stage", ["sqlite", "postgresql"], indirect=True)
 async def test_a_chat_is_as_it_was_after_a_restart(stage: Restarts) -> None:
     provider = ScriptedProvider(
         calls(WRITE, text="I write it."),
@@ -104,6 +106,7 @@ async def test_what_was_allowed_for_a_chat_stays_allowed_and_what_was_taken_back
 async def test_an_answer_that_was_under_way_ends_as_incomplete_once_and_can_be_asked_for_again(
     stage: Restarts,
 ) -> None:
+    stage.settings["backend"] = "none"
     never = asyncio.Event()
     provider = ScriptedProvider([TextChunk("The first half. "), never])
     async with stage.server(provider) as server:
@@ -154,6 +157,7 @@ async def test_messages_that_waited_are_sent_after_a_restart(stage: Restarts) ->
 async def test_a_message_sent_after_a_restart_comes_after_those_that_waited(
     stage: Restarts,
 ) -> None:
+    stage.settings["backend"] = "none"
     async with stage.server(ScriptedProvider([TextChunk("A"), asyncio.Event()])) as server:
         chat = await server.new_chat()
         run = await server.send(chat, "first")
@@ -203,6 +207,32 @@ async def test_attachments_of_the_draft_and_pictures_outlive_a_restart(stage: Re
         address = page.split(f"/chats/{chat}/blobs/")[1].split('"')[0]
         shown = await server.client.get(f"/chats/{chat}/blobs/{address}")
         assert shown.content == data
+
+
+async def test_what_is_attached_goes_with_one_of_two_messages_that_are_sent_at_once(
+    stage: Restarts,
+) -> None:
+    provider = ScriptedProvider(says("One."), says("Two."))
+    async with stage.server(provider) as server:
+        chat = await server.new_chat()
+        files = {"files": ("notes.md", b"Rain.", "text/markdown")}
+        answer = await server.client.post(f"/chats/{chat}/uploads", files=files)
+        assert answer.status_code < 400, answer.text
+        answers = await asyncio.gather(
+            *(
+                server.client.post(f"/chats/{chat}/messages", data={"text": text})
+                for text in ("one", "two")
+            )
+        )
+        assert [each.status_code for each in answers] == [303, 303]
+
+        async def both_asked() -> bool:
+            return len(provider.requests) == 2
+
+        await until(both_asked)
+        await settled(server, chat)
+        latest = [request.messages[-1].attachments for request in provider.requests]
+        assert sorted(len(attachments) for attachments in latest) == [0, 1]
 
 
 async def test_a_chat_that_was_brought_along_is_as_it_was_after_a_restart(stage: Restarts) -> None:

@@ -122,3 +122,31 @@ async def test_a_server_that_a_program_adds_is_kept_though_nobody_looks(stage: R
     async with stage.server() as server:
         told = (await server.client.get(f"/api/chats/{chat}/servers")).json()
         assert "wiki" in [each["name"] for each in told]
+
+
+@pytest.mark.parametrize(
+    ("target", "needed"),
+    [
+        ("http://127.0.0.1:9/s/f3Kx09aLq2ZvB7nT4mWc/mcp", "the rest of its address"),
+        ("no-such-program --account f3Kx09aLq2ZvB7nT4mWc", "its arguments"),
+    ],
+)
+async def test_what_looks_like_a_secret_in_a_path_or_a_command_is_not_stored_and_needed_again(
+    stage: Restarts, target: str, needed: str
+) -> None:
+    secret = "f3Kx09aLq2ZvB7nT4mWc"
+    async with stage.server() as server:
+        chat = await server.new_chat()
+        await post(server, chat, f"/chats/{chat}/servers", target=target, name="wiki")
+        page = await page_of(server, chat)
+        await until(lambda: kept(stage.place, '"wiki"'))
+        if target.startswith("http"):
+            assert secret not in page
+            assert "http://127.0.0.1:9/s/…/mcp" in page
+    for file in stage.folder.rglob("*"):
+        assert not file.is_file() or secret.encode() not in file.read_bytes(), file
+    async with stage.server() as server:
+        page = await page_of(server, chat)
+        assert "<bdi>wiki</bdi> is not connected" in page
+        assert needed in page
+        assert secret not in page

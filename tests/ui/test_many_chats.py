@@ -62,3 +62,37 @@ async def test_a_server_with_ten_thousand_chats_shows_its_first_page_within_two_
     stage: Restarts,
 ) -> None:
     assert await shows_the_newest_and_more_on_a_click(stage, 10_000) < 2
+
+
+async def test_the_api_lists_chats_page_by_page_those_in_memory_among_them(
+    stage: Restarts,
+) -> None:
+    async with stage.server() as server:
+        await server.client.get("/api/health")
+    await many_chats(stage.place, 7)
+    await stage.place.run(
+        f"UPDATE harness_records SET deleted_at = 1e12 WHERE session_id = '{3:016x}'"
+    )
+    async with stage.server() as server:
+        await server.client.get(f"/chats/{5:016x}")
+        await server.client.patch(f"/api/chats/{4:016x}", json={"title": "loaded"})
+        new = await server.new_chat(title="new")
+        deleted = await server.new_chat(title="deleted")
+        await server.client.delete(f"/api/chats/{deleted}")
+        whole = (await server.client.get("/api/chats")).json()
+        assert [each["title"] for each in whole] == [
+            "new", "chat 6", "chat 5", "loaded", "chat 2", "chat 1", "chat 0",
+        ]  # fmt: skip
+        for limit in (1, 2, 3, 100):
+            paged: list[object] = []
+            after = ""
+            while page := (
+                await server.client.get(f"/api/chats?limit={limit}&after={after}")
+            ).json():
+                assert len(page) <= limit
+                paged += page
+                after = page[-1]["id"]
+            assert paged == whole
+        assert whole[0]["id"] == new
+        for query, status in (("limit=0", 422), ("limit=x", 422), ("after=nobody", 404)):
+            assert (await server.client.get(f"/api/chats?{query}")).status_code == status

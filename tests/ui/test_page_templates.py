@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jinja2 import Environment
 from markupsafe import Markup
 
+from web.chats.kinds import Foot
+from web.chats.step_kinds import ShownStep, StepCall
+from web.harness.sessions.journal import StepKind
 from web.harness.skills.skill import Skill, SkillFile, SkillText
 from web.harness.values.errors import HarnessError
+from web.harness.values.usage import Usage
 from web.paths import templates_dir
 from web.ui.markdown.code import plain_code
+from web.ui.run_pages import StepsPage, Timed
 from web.ui.skill_pages import ShownFile
 from web.ui.templating import make_environment
 from web.ui.typed import Typed
@@ -98,7 +103,38 @@ def skill_page(**more: Any) -> dict[str, Any]:
     return context | more
 
 
+def steps_page(**more: Any) -> dict[str, Any]:
+    """Every kind of step, with all that one can have."""
+    odd = {HOSTILE: HOSTILE}
+    call = StepCall(
+        HOSTILE, HOSTILE, odd, HOSTILE, HOSTILE, HOSTILE, HOSTILE, True, {"message": [HOSTILE]},
+        HOSTILE, True, 2, 0.5,
+    )  # fmt: skip
+    about = {"messages": 1, "tokens": HOSTILE, "attempt": 2, "tools": 5}
+    steps = [
+        ShownStep(
+            number, 1_790_000_000.0, kind, 0, HOSTILE, 1.5, Usage(1, 2), 0.5, (HOSTILE,), HOSTILE,
+            HOSTILE, (HOSTILE,), (call, call), HOSTILE, HOSTILE, 2.0, about, True,
+        )
+        for number, kind in enumerate(get_args(StepKind), 1)
+    ]  # fmt: skip
+    context: dict[str, Any] = {
+        "theme": "auto",
+        "title": HOSTILE,
+        "chat": {"id": "c1", "title": HOSTILE},
+        "of": HOSTILE,
+        "page": StepsPage([Timed(step, 1.0, 2.0) for step in steps], 1, 200),
+        "foot": Foot(1.0, Usage(1, 2), 0.5, HOSTILE, "r1"),
+        "address": "/chats/c1/runs/r1",
+        "most": 10,
+        "request_id": "request-1",
+    }
+    return context | more
+
+
 PAGES = [
+    ("steps", steps_page()),
+    ("steps", steps_page(chat=None, foot=None, most=None)),
     ("skill", skill_page()),
     ("skill_edit", skill_page()),
     ("chat", shell()),

@@ -24,11 +24,11 @@ pytestmark = pytest.mark.anyio
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-def rows() -> Iterator[Row]:
+def rows(*, heads: bool = True) -> Iterator[Row]:
     """Every row, and each that reads as HEAD too."""
     for row in ROWS:
         yield row
-        if row.method == "GET":
+        if heads and row.method == "GET":
             yield row._replace(method="HEAD")
 
 
@@ -74,10 +74,12 @@ async def test_somebody_else_and_nobody_see_and_change_nothing(tmp_path: Path, s
     async with two_people(tmp_path, store.format(tmp_path)) as house:
         seen, stored = await picture(house), house.on_disk()
         assert any(SECRET in text for _, text in seen.values())
-        for row in rows():
+        # In the long form HEAD is asked too, which answers as GET does, and each other method.
+        long = store != "memory"
+        for row in rows(heads=long):
             await _ask_as_nobody(house, row)
             await _ask_as_eve(house, row)
-        await _ask_with_other_methods(house)
+        await _ask_with_other_methods(house, 1 if long else 6)
         now_seen = await picture(house)
         assert {path: each for path, each in now_seen.items() if each != seen[path]} == {}
         now = house.on_disk()
@@ -96,7 +98,7 @@ async def test_what_a_server_finds_in_its_store_is_no_strangers_either(tmp_path:
     ):
         # Nobody has opened these chats since it began.
         house = House(server, client, tmp_path / "data", ids)
-        for row in rows():
+        for row in ROWS:
             if row.kind == "theirs":
                 await _ask_as_nobody(house, row)
                 await _ask_as_eve(house, row)
@@ -131,10 +133,11 @@ def known_apart(house: House, answer: Answer) -> str:
     return answer.alike(house.ids)[1] + answer.headers
 
 
-async def _ask_with_other_methods(house: House) -> None:
-    """A method that a route lacks is refused, whatever is there."""
+async def _ask_with_other_methods(house: House, step: int) -> None:
+    """A method that a route lacks is refused, whatever is there; asks every `step`th route."""
     routes = create_app(Settings(data_dir=house.data.parent / "other", **BY_PROXY)).routes
-    for row in {id(route_of(row, routes)): row for row in ROWS if row.kind != "open"}.values():
+    known = {id(route_of(row, routes)): row for row in ROWS if row.kind != "open"}
+    for row in [*known.values()][::step]:
         for method in METHODS:
             other = Row(method, row.path)
             if route_of(other, routes) is None:

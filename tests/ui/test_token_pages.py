@@ -12,8 +12,10 @@ import httpx
 import pytest
 
 from tests.support.app_server import AppServer, app_server, refusal
+from tests.support.scripted_provider import ScriptedProvider
 from web.app import create_app
 from web.harness.values.errors import ConfigurationError
+from web.harness.values.model import TextChunk
 from web.settings import Settings
 from web.ui.identity import COOKIE
 
@@ -207,29 +209,33 @@ def test_a_server_that_could_not_know_who_asks_is_not_made(
     assert words in f"{refused.value.message} {refused.value.hint}"
 
 
-async def test_a_stream_ends_for_somebody_whose_token_was_taken_back(
-    server: AppServer, tokens: Path
+async def test_streams_in_which_nothing_happens_end_once_the_token_was_taken_back(
+    tmp_path: Path, tokens: Path
 ) -> None:
-    await sign_in(server, ANN)
-    chat = await server.new_chat()
-    address = f"/stream?channels=chats,{chat}&after=ab12:0"
-    async with asyncio.timeout(20), server.client.stream("GET", address) as stream:
-        lines = stream.aiter_lines()
-        while await anext(lines) != "event: frame":
-            pass
-        await asyncio.to_thread(tokens.write_text, f"{BOB} ann\n")
-        while (await server.client.get("/api/chats")).status_code == 200:
-            pass
-        # Ann goes on with another token; a second later nothing of it is told to the old one.
-        anew = {"authorization": f"Bearer {BOB}"}
-        ended = asyncio.ensure_future(_rest(lines))
-        while not ended.done():
-            sent = {"title": "Only for ann"}
-            answer = await server.client.patch(f"/api/chats/{chat}", json=sent, headers=anew)
-            assert answer.status_code == 200
-        await ended
+    quiet = ScriptedProvider([TextChunk("Half"), asyncio.Event()])
+    async with app_server(
+        tmp_path / "data", quiet, settings={"identity": f"token:{tokens}"}
+    ) as server:
+        mine = {"authorization": f"Bearer {ANN}"}
+        server.client.headers.update(mine)
+        chat = await server.new_chat()
+        run = await server.send(chat, "Hi")
+        await server.wait_for(run, "text_delta")
+        page = f"/stream?channels=chats,{chat}&after=ab12:0"
+        async with (
+            asyncio.timeout(20),  # A quiet stream is looked at every second or so.
+            server.client.stream("GET", page) as shown,
+            server.client.stream("GET", f"/api/runs/{run}/events") as told,
+        ):
+            lines, events = shown.aiter_lines(), told.aiter_lines()
+            while await anext(lines) != "event: frame":
+                pass
+            await anext(events)
+            await asyncio.to_thread(tokens.write_text, f"{BOB} ann\n")
+            # Nothing else ends them.
+            await asyncio.gather(_rest(lines), _rest(events))
 
 
-async def _rest(lines: AsyncIterator[str]) -> None:
+async def _rest(lines: AsyncIterator[object]) -> None:
     async for _ in lines:
         pass

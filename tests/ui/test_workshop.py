@@ -50,7 +50,7 @@ async def test_what_takes_too_long_is_ended_with_words(tmp_path: Path) -> None:
         begun = time.monotonic()
         with pytest.raises(NotLaidOut, match=r"too much to lay out in 0\.5 seconds"):
             await Workshop(Budget(seconds=0.5)).lay_out("markdown", file, files="/")
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 8
     await until(lambda: not processes())
 
 
@@ -117,9 +117,27 @@ async def test_a_server_that_is_killed_takes_its_processes_along(tmp_path: Path)
     finally:
         server.kill()
         server.wait()
-    begun = time.monotonic()
-    await until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
-    assert time.monotonic() - begun < 1
+    # In time of the processor, which it gets little of on a busy machine: by itself it would take
+    # all that it may, some seconds.
+    taken = [0.0]
+
+    def ended() -> bool:
+        try:
+            if worker.status() == psutil.STATUS_ZOMBIE:
+                return True
+            taken.append(worked(worker))
+        except psutil.NoSuchProcess:
+            return True
+        return False
+
+    await until(ended, 60)
+    assert taken[-1] < 3
+
+
+def worked(process: psutil.Process) -> float:
+    """Seconds of the processor that it has had."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 @pytest.mark.full

@@ -9,6 +9,7 @@ from web.chats.journal import AnswerGiven, InputGiven
 from web.chats.listed_calls import all_calls
 from web.chats.other_servers import OtherServers
 from web.chats.turns import Turns
+from web.chats.written_runs import WrittenRuns
 from web.harness.values.errors import DecisionRefused
 from web.harness.values.events import Decision, InputAction
 from web.harness.values.messages import JsonObject
@@ -19,7 +20,7 @@ class Answering(OtherServers):
 
     _turns: Turns
 
-    def decide(
+    async def decide(
         self,
         chat: Chat,
         key: str,
@@ -31,6 +32,11 @@ class Answering(OtherServers):
     ) -> None:
         """Answers a question of the run under way. Raises DecisionRefused."""
         check_reason(reason)
+        if (written := self._written) is not None:
+            await written.decide(
+                chat, key, decision, run_id=run_id, arguments=arguments, reason=reason
+            )
+            return
         if self._asked_elsewhere(chat, key, run_id):
             run = chat.elsewhere.run_id if chat.elsewhere is not None else ""
             self._turns.journal.write(chat, AnswerGiven(run, key, decision, arguments, reason))
@@ -41,7 +47,7 @@ class Answering(OtherServers):
         chat.agent.decide(key, decision, arguments=arguments, reason=reason)
         chat.show_grants()
 
-    def answer_input(
+    async def answer_input(
         self,
         chat: Chat,
         key: str,
@@ -54,6 +60,9 @@ class Answering(OtherServers):
 
         Raises DecisionRefused, a `FormRefused` where the content does not fit the form.
         """
+        if (written := self._written) is not None:
+            await written.answer_input(chat, key, action, content, run_id=run_id)
+            return
         if self._asked_elsewhere(chat, key, run_id):
             run = chat.elsewhere.run_id if chat.elsewhere is not None else ""
             self._turns.journal.write(chat, InputGiven(run, key, action, content))
@@ -62,6 +71,16 @@ class Answering(OtherServers):
         if chat.agent is None or (run_id is not None and run_id != active):
             raise DecisionRefused("The run that asked this has ended.", hint="Nothing was changed.")
         chat.agent.answer_input(key, action, content)
+
+    async def cut_off(self) -> None:
+        """Before the server ends: runs that are written down end here at once, as if it had been
+        killed, and not one by one as what they need is taken from them."""
+        await self._turns.cut_off()
+
+    @property
+    def _written(self) -> WrittenRuns | None:
+        """The runs, where they are written down."""
+        return self.kept.written if self.kept is not None else None
 
     def revoke(self, chat: Chat, tool: str) -> None:
         """Takes back that a tool runs unasked in this chat; the next call of it asks again."""

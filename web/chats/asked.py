@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from web.chats.halted_kinds import Recovery
 from web.chats.kinds import Call
+from web.chats.listed_calls import all_calls
 from web.chats.parts import Channel
 from web.harness.tools.previews import preview_chars
 from web.harness.values.events import ApprovalRequired
@@ -15,7 +18,8 @@ MAX_QUESTIONS = 1_000
 MAX_KEPT_CHARS = 8 * 1024 * 1024
 """Of all previews; beyond it the oldest are dropped. One of the largest always has room."""
 
-QuestionState = Literal["open", "allowed", "denied", "stopped"]
+QuestionState = Literal["open", "allowed", "denied", "stopped", "unknown"]
+"""`unknown`: it is not asked whether it may run, but whether it did."""
 
 
 class AskedQuestions:
@@ -77,6 +81,8 @@ class Asked:
 
 def find_asked(channel: Channel, asked: AskedQuestions, key: str) -> Asked | None:
     """The question of this key; None for one that was never put here, or so long ago."""
+    if (uncertain := find_uncertain(channel, key)) is not None:
+        return _of_uncertain(key, uncertain)
     question = asked.get(key)
     call_id = question.call_id if question is not None else key.rpartition("-")[0]
     part = channel.get(f"c-{call_id}")
@@ -88,6 +94,23 @@ def find_asked(channel: Channel, asked: AskedQuestions, key: str) -> Asked | Non
     if not whole and shown is not None:
         question = replace(question, preview=shown.preview)
     return Asked(question, call, _state(call, is_open=shown is not None), whole)
+
+
+def uncertain_calls(channel: Channel) -> Iterator[tuple[Call, Recovery]]:
+    """The calls of a chat of which a person has to say whether they ran."""
+    for call in all_calls(channel):
+        if call.recovery is not None:
+            yield call, call.recovery
+
+
+def find_uncertain(channel: Channel, key: str) -> Call | None:
+    """The call that this key asks about; None where that is not open."""
+    return next((call for call, asked in uncertain_calls(channel) if asked.key == key), None)
+
+
+def _of_uncertain(key: str, call: Call) -> Asked:
+    question = ApprovalRequired(key, call.call_id, call.name, call.arguments or {}, "")
+    return Asked(question, call, "unknown", True)
 
 
 def _state(call: Call, *, is_open: bool) -> QuestionState:

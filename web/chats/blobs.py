@@ -41,6 +41,11 @@ class BlobStore(Protocol):
         """Returns when what was kept is where it stays, or when that failed."""
         ...
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether all that was kept is where it stays."""
+        ...
+
 
 class InMemoryBlobs:
     """A `BlobStore` that lives as long as its chat; sizes are in bytes."""
@@ -74,6 +79,10 @@ class InMemoryBlobs:
     async def flush(self) -> None:
         """Memory is where it stays."""
 
+    @property
+    def is_stored(self) -> bool:
+        return True
+
 
 class StoredBlobs(InMemoryBlobs):
     """A `BlobStore` whose data outlives the process, too; some of it is in memory."""
@@ -86,6 +95,7 @@ class StoredBlobs(InMemoryBlobs):
         self._whose = (identity, chat_id)
         self._tasks = tasks
         self._writing: set[asyncio.Task[None]] = set()
+        self._failed = False
 
     def keep(self, blob: Blob) -> bool:
         known = self.get(blob.sha256) is not None
@@ -109,9 +119,14 @@ class StoredBlobs(InMemoryBlobs):
         if self._writing:
             await asyncio.wait(self._writing.copy())
 
+    @property
+    def is_stored(self) -> bool:
+        return not self._writing and not self._failed
+
     async def _write(self, blob: Blob) -> None:
         try:
             kept = KeptBlob(blob.sha256, blob.media_type, blob.data)
             await self._stored.keep(*self._whose, kept)
         except StoreError as error:
+            self._failed = True
             log.warning("A picture or file is kept in memory alone: %s", error.message)

@@ -27,6 +27,11 @@ from web.harness.values.messages import AttachedBlock, ImageBlock, Message
 REMEMBERED_REQUESTS = 1_000
 
 
+def attachment_part(attachment_id: str) -> str:
+    """The id of the part that shows something attached to the next message."""
+    return f"at-{attachment_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A message that was sent, and the id of the run that answers it."""
@@ -83,7 +88,18 @@ class Chat:
         return self.record.id
 
     @property
+    def key(self) -> tuple[HarnessIdentity, str]:
+        return self.identity, self.record.id
+
+    @property
     def state(self) -> ChatState:
+        """What it is at, messages that wait included: they are answered by and by."""
+        at_work = self.queue and self.run_state in ("idle", "failed")
+        return "working" if at_work else self.run_state
+
+    @property
+    def run_state(self) -> ChatState:
+        """What its last run is at."""
         # Where what happens is shown once it is stored, a turn that was just taken is not yet.
         if self.turn is not None and self.turn.run_id not in self.runs:
             return "working"
@@ -113,13 +129,13 @@ class Chat:
 
     def show_attachments(self) -> None:
         """Brings what is attached to the next message up to what the record says."""
-        ids = {f"at-{each.id}" for each in self.record.attachments}
+        ids = {attachment_part(each.id) for each in self.record.attachments}
         for part in self.channel.slot("attached"):
             if part.id not in ids:
                 self.channel.remove(part.id)
         for each in self.record.attachments:
             shown = Attachment(each.id, shown_attachment(each.block))
-            self.channel.put(f"at-{each.id}", "attached", shown)
+            self.channel.put(attachment_part(each.id), "attached", shown)
 
     def keep_pictures(self, blocks: Iterable[AttachedBlock]) -> None:
         """Has the page show the pictures among what is attached."""
@@ -151,6 +167,12 @@ class Chat:
         self.requests[turn.request_id] = turn
         while len(self.requests) > REMEMBERED_REQUESTS:
             self.requests.popitem(last=False)
+
+    def forget_request(self, run_id: str) -> None:
+        """Whatever comes under the request id of this run is another message."""
+        for request_id, turn in list(self.requests.items()):
+            if turn.run_id == run_id:
+                del self.requests[request_id]
 
     def enqueue(self, turn: Turn, *, first: bool = False) -> None:
         self.queue.insert(0 if first else len(self.queue), turn)

@@ -33,6 +33,12 @@ def check_request_id(request_id: str) -> None:
         )
 
 
+def request_of_retry(run_id: str) -> str:
+    """Under which a failed run is tried again: however often it is asked for, and on however many
+    servers, that is one run."""
+    return f"retry of {run_id}"
+
+
 def check_reason(reason: str) -> None:
     """Of why a call is denied. Raises LimitExceeded."""
     if len(reason) > MAX_REASON_CHARS:

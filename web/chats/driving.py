@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from web.chats.chat import Chat, Turn
 from web.chats.equipping import Equipment
 from web.chats.run_output import UNFINISHED
@@ -28,7 +31,7 @@ class Driver:
     """Makes an agent from a session for each turn, and leaves in the session what it has."""
 
     def __init__(self, equipment: Equipment) -> None:
-        self._equipment = equipment
+        self.equipment = equipment
 
     async def drive(
         self,
@@ -41,51 +44,63 @@ class Driver:
     ) -> None:
         """Runs one turn on a session: the agent is made from it, and what it leaves goes back."""
         services.replayable = False
-        tools = self._equipment.tools(chat)
         if stopped:
             emit([RunResult("cancelled", "", reason="stopped")])
             return
+        async with self.equipped(chat, turn, services) as (agent, prepare):
+            try:
+                result = await agent.perform(
+                    turn.text,
+                    run_id=turn.run_id,
+                    emit=emit,
+                    attachments=turn.attachments,
+                    prepare=prepare,
+                    keep_question=chat.asked.keep,
+                )
+                services.replayable = result.status not in UNFINISHED
+            finally:
+                services.history = agent.memory.get_messages()
+                leave(chat, agent, services)
+
+    @asynccontextmanager
+    async def equipped(
+        self, chat: Chat, turn: Turn, services: ExecutionServices
+    ) -> AsyncIterator[tuple[Agent, Prepare | None]]:
+        """The agent of one turn, with what a session holds, and what brings its tools up to date.
+
+        Raises ConfigurationError for a model that cannot be asked.
+        """
+        tools = self.equipment.tools(chat)
         model = ModelName.parse(turn.model)
         if chat.permissions is None:
             chat.permissions = Permissions(grants=services.state.get(GRANTS, ()))
             chat.show_grants()
             if SPENT in services.state:
                 chat.spending = Spending.from_json(services.state[SPENT])
-        record, equipment = chat.record, self._equipment
+        record, equipment = chat.record, self.equipment
         async with Agent(
             configured(
                 equipment.config, model, record.system_prompt, record.setup, equipment.prices
             ),
-            provider=self._equipment.provider(model),
+            provider=self.equipment.provider(model),
             tools=tools,
             permissions=chat.permissions,
             messages=services.history,
             session_id=chat.id,
-            learned_limits=self._equipment.learned,
+            learned_limits=self.equipment.learned,
             state=services.state,
             resource=services.resource,
-        ) as chat.agent:
-            _go_on_from(chat.agent, chat, services)
+        ) as agent:
+            _go_on_from(agent, chat, services)
+            chat.agent = agent
             try:
-                result = await chat.agent.perform(
-                    turn.text,
-                    run_id=turn.run_id,
-                    emit=emit,
-                    attachments=turn.attachments,
-                    prepare=self._connecting(chat, tools),
-                    keep_question=chat.asked.keep,
-                )
-                services.replayable = result.status not in UNFINISHED
+                yield agent, self._connecting(chat, tools)
             finally:
-                services.history = chat.history = chat.agent.memory.get_messages()
-                services.state[GRANTS] = chat.grants
-                services.state[SPENT] = chat.spending.as_json()
-                services.state[PINNED] = sorted(chat.agent.memory.pinned)
                 chat.agent = None
 
     def _connecting(self, chat: Chat, tools: ToolRegistry) -> Prepare | None:
         """Brings `tools` up to what the chat is connected to at that moment."""
-        connected = self._equipment.connected
+        connected = self.equipment.connected
         if connected is None:
             return None
         added: list[str] = []
@@ -101,6 +116,14 @@ class Driver:
             return found.instructions
 
         return prepare
+
+
+def leave(chat: Chat, agent: Agent, services: ExecutionServices) -> None:
+    """Puts into a session what it holds beside its messages."""
+    chat.history = services.history
+    services.state[GRANTS] = chat.grants
+    services.state[SPENT] = chat.spending.as_json()
+    services.state[PINNED] = sorted(agent.memory.pinned)
 
 
 def _go_on_from(agent: Agent, chat: Chat, services: ExecutionServices) -> None:

@@ -42,6 +42,8 @@ class Equipment:
     tools: Callable[[Chat], ToolRegistry]
     connected: Callable[[Chat], Awaitable[Connected]] | None = None
     """What a chat is connected to, asked before each model call; it may have to be waited for."""
+    only_here: Callable[[Chat], bool] = lambda chat: False
+    """Whether a chat has what no other process can have: servers that its person connected."""
     learned: LearnedLimits = field(default_factory=LearnedLimits)
     """What was learned of the models: one chat's refusal spares all others theirs."""
     prices: PriceList = field(default_factory=dict)

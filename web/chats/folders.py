@@ -140,6 +140,10 @@ class ChatFolders:
         await self.look(chat)
         return _foot(chat)
 
+    def leave(self, chat: Chat) -> None:
+        """Forgets a chat that leaves the memory; its folder stays its own."""
+        self._held.pop(chat, None)
+
     async def close(self, chat: Chat, *, remove: bool) -> None:
         """Ends with a chat that is gone for good: its folder is removed, or stays, left behind."""
         files = self.of(chat)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from contextlib import suppress
 
 from web.chats.chat import Chat
+from web.chats.heard import FollowedLog, Heard
 from web.chats.journal import (
     AnswerGiven,
     Attached,
@@ -23,52 +22,41 @@ from web.chats.journal import (
     SpentBefore,
     StopAsked,
     TurnBegun,
+    TurnSent,
     TurnTakenBack,
     entry_from_event,
     is_journal,
     journal_of,
 )
-from web.chats.left_over import LeftOver
-from web.chats.run_output import UNFINISHED
+from web.chats.left_over import PATIENCE_SECONDS, LeftOver
+from web.chats.looking_after import LookingAfter
+from web.chats.run_output import INTERRUPTED, UNFINISHED
 from web.chats.spending import Spending
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Turns
-from web.harness.sessions.event_log import EventLog
 from web.harness.sessions.store import SessionStore
 from web.harness.values.errors import StoreError
 from web.harness.values.events import ApprovalRequired, Event, RunResult, innermost
 from web.harness.values.json_form import JsonRefused
-from web.harness.values.messages import AttachedBlock
+from web.harness.values.messages import AttachedBlock, Message
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 20
 """Events that are folded before others have the event loop."""
 
+RUNS_AT_ONCE = 200
+"""That are read from the log together while a chat is loaded."""
+
 RESUME_SECONDS = 1.0
-"""After a run of another server has ended, what waits is that server's first for so long."""
+"""After a server died or a chat was loaded, what waits is others' first for so long."""
+
+SENT_SECONDS = 2.0
+"""Between two looks at a message that another server took; one that waits in both is sent here."""
 
 
-class FollowedLog(EventLog, Protocol):
-    """An event log that other servers write too."""
-
-    async def follow(self, run_id: str, after: int = 0) -> None: ...
-
-    def unfollow(self, run_id: str) -> None: ...
-
-
-@dataclass(slots=True, eq=False)
-class _Heard:
-    """How far a chat is: the run that is shown now, what waits for its end, what came early."""
-
-    chat: Chat
-    current: TurnBegun | None = None
-    waiting: deque[Entry] = field(default_factory=deque)
-    early: dict[str, list[Event]] = field(default_factory=dict)
-    cursor: int = 0
-    """Of the run that is shown now, while it is loaded."""
-    loaded: bool = False
-    blocks: dict[str, AttachedBlock] = field(default_factory=dict)
+KNOWN_SECONDS = 4.0
+"""Who asks for a run that another server took waits no longer for what comes before it."""
 
 
 class Hearing:
@@ -81,7 +69,10 @@ class Hearing:
         self._events = events
         self._tasks = tasks
         self._left_over = LeftOver(events, sessions)
-        self._heard: dict[str, _Heard] = {}
+        self._heard: dict[str, Heard] = {}
+        self.looking_after: LookingAfter | None = None
+        """Where runs are written down: those that others have go on here once they cannot."""
+        turns.left_standing = self._left_standing
         self.requests: Callable[[Chat, Request], None] = lambda chat, request: None
         """Called with what a person asked on a page of another server."""
 
@@ -90,6 +81,7 @@ class Hearing:
         if is_journal(run_id):
             heard = self._heard.get(run_id)
             if heard is not None:
+                heard.journal = events[-1].number
                 for event in events:
                     entry = _entry(event)
                     if isinstance(entry, StopAsked | AnswerGiven | InputGiven):
@@ -110,20 +102,23 @@ class Hearing:
 
     async def begin(self, chat: Chat) -> None:
         """Listens to a new chat."""
-        self._heard[journal_of(chat.id)] = _Heard(chat, loaded=True)
+        self._heard[journal_of(chat.id)] = Heard(chat, loaded=True)
         await self._follow(journal_of(chat.id), 0)
 
     async def load(self, chat: Chat) -> dict[str, AttachedBlock]:
         """Shows all that the log knows of a chat, and listens to it from then on. Returns what was
         ever attached, by its id. Raises StoreError."""
-        heard = _Heard(chat)
+        heard = Heard(chat)
         cursor = 0
         async for events in self._pages(journal_of(chat.id)):
             cursor = events[-1].number
-            for event in events:
-                entry = _entry(event)
-                if entry is not None:
-                    await self._load(heard, entry)
+            entries = [each for each in map(_entry, events) if each is not None]
+            for at, entry in enumerate(entries):
+                if isinstance(entry, TurnBegun) and entry.turn.run_id not in heard.ahead:
+                    heard.ahead = await self._read_ahead(entries[at:])
+                await self._load(heard, entry)
+        heard.ahead = {}
+        heard.journal = cursor
         heard.loaded = True
         self._heard[journal_of(chat.id)] = heard
         await self._settle(heard)
@@ -135,10 +130,51 @@ class Hearing:
         heard = self._heard.get(journal_of(chat.id))
         return heard.blocks if heard is not None else {}
 
+    async def hear_of(self, chat: Chat, run_id: str) -> None:
+        """Has a run known which another server took before, however little.
+
+        Raises StoreError where it is not known whether there is one.
+        """
+        heard = self._heard.get(journal_of(chat.id))
+        if heard is None or not heard.loaded or self._turns.find(run_id) is not None:
+            return
+        is_known = await self._events.follow(journal_of(chat.id), heard.journal)
+        # What is written may wait here for the end of the run before, which is on its way.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KNOWN_SECONDS):
+                while heard.expects(run_id):
+                    await heard.moved.wait()
+        if self._turns.find(run_id) is None and (not is_known or heard.expects(run_id)):
+            raise StoreError(
+                "What other servers do is not known here yet.",
+                hint="Try again in a moment.",
+                code="store_busy",
+            )
+
+    async def messages(self, chat: Chat) -> list[Message]:
+        """The conversation; while another server runs it, with what is known of that run, as
+        far as the store can be read."""
+        heard = self._heard.get(journal_of(chat.id))
+        if chat.elsewhere is None or heard is None or heard.current is None:
+            return chat.messages
+        try:
+            return await self._left_over.messages(chat, heard.current)
+        except StoreError as error:
+            log.warning("What another server does is not read yet: %s", error.message)
+            return chat.messages
+
     def resume(self, chat: Chat) -> None:
-        """Has what waits in a chat that was loaded sent, unless another server does."""
-        if chat.queue and not chat.is_busy:
-            self._tasks.create_task(self._after_another(chat))
+        """Has a chat that was loaded, or brought back, go on: with the run that was cut off, and
+        with what waits, unless another server does."""
+        heard = self._heard.get(journal_of(chat.id))
+        if self.looking_after is not None and heard is not None and heard.begun is not None:
+            self.looking_after.watch(chat, heard.begun)
+        heard = self._heard.get(journal_of(chat.id))
+        if not chat.queue or heard is None:
+            return
+        self._see_to(heard)
+        if not chat.is_busy:
+            self._tasks.create_task(self._after_another(chat, resumes=True))
 
     def close(self, chat: Chat) -> None:
         """Forgets a chat."""
@@ -147,7 +183,7 @@ class Hearing:
 
     # From the start.
 
-    async def _load(self, heard: _Heard, entry: Entry) -> None:
+    async def _load(self, heard: Heard, entry: Entry) -> None:
         chat = heard.chat
         match entry:
             case Attached():
@@ -163,10 +199,16 @@ class Hearing:
             case _:
                 self._turns.take(chat, entry)
 
-    async def _load_run(self, heard: _Heard, begun: TurnBegun) -> None:
+    async def _read_ahead(self, entries: Sequence[Entry]) -> dict[str, list[Event]]:
+        """The events of the next runs, so that a long chat is not read run by run."""
+        begun = [each.turn.run_id for each in entries if isinstance(each, TurnBegun)]
+        return await self._events.read_whole(begun[:RUNS_AT_ONCE])
+
+    async def _load_run(self, heard: Heard, begun: TurnBegun) -> None:
         self._turns.take(heard.chat, begun)
         heard.current, heard.cursor = begun, 0
-        async for events in self._pages(begun.turn.run_id):
+        heard.begun = begun
+        async for events in self._pages(begun.turn.run_id, heard.ahead.pop(begun.turn.run_id, [])):
             for start in range(0, len(events), AT_ONCE):
                 self._take(heard, events[start : start + AT_ONCE])
                 await asyncio.sleep(0)
@@ -177,22 +219,49 @@ class Hearing:
             await asyncio.sleep(0)
             left = heard.chat.transcript.settle()
 
-    async def _settle(self, heard: _Heard) -> None:
+    async def _settle(self, heard: Heard) -> None:
         """Reads the conversation; a run without an end goes on elsewhere, or is ended here."""
         chat, open_run = heard.chat, heard.current
+        if await self._settle_written(heard):
+            return
         if open_run is None:
             chat.history = await self._left_over.history(chat)
             return
         run_id = open_run.turn.run_id
         chat.elsewhere = open_run.turn
-        ended = await self._left_over.end(chat, run_id)
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                ended = await self._left_over.end(chat, open_run)
+        except (StoreError, TimeoutError) as error:
+            # What is stored can be read, and the rest waits until something can be written.
+            ended, chat.history = False, await self._left_over.seen(chat)
+            only_read = isinstance(error, StoreError) and error.code == "store_read_only"
+            if only_read and await self._left_over.is_left(chat):
+                self._take(heard, await self._left_over.as_interrupted(run_id))
+                return
         await self._follow(run_id, heard.cursor)
         if not ended:
-            self._tasks.create_task(self._left_over.end_later(chat, run_id))
+            self._tasks.create_task(self._left_over.end_later(chat, open_run))
 
-    async def _pages(self, run_id: str) -> AsyncIterator[Sequence[Event]]:
+    async def _settle_written(self, heard: Heard) -> bool:
+        """Has the last run of a chat looked after, if it is written down and not settled."""
+        chat, begun, durable = heard.chat, heard.begun, self._turns.durable
+        if durable is None or self.looking_after is None or begun is None:
+            return False
+        run_id = begun.turn.run_id
+        if all(each.submission.run_id != run_id for each in await durable.all_unfinished(chat)):
+            return False
+        chat.elsewhere = begun.turn
+        chat.history = await self._left_over.seen(chat)
+        await self._follow(run_id, heard.cursor)
+        return True
+
+    async def _pages(
+        self, run_id: str, ahead: Sequence[Event] = ()
+    ) -> AsyncIterator[Sequence[Event]]:
         after = 0
-        while events := (await self._events.read(run_id, after)).events:
+        while events := ahead or (await self._events.read(run_id, after)).events:
+            ahead = ()
             yield events
             if isinstance(events[-1].body, RunResult):
                 return
@@ -206,32 +275,71 @@ class Hearing:
 
     # As it grows.
 
-    def _go_on(self, heard: _Heard) -> None:
+    def _go_on(self, heard: Heard) -> None:
         while heard.waiting:
             entry = heard.waiting[0]
             if isinstance(entry, TurnBegun) and heard.current is not None:
                 return
             heard.waiting.popleft()
             self._turns.take(heard.chat, entry)
+            heard.moved.set()
+            heard.moved = asyncio.Event()
             if isinstance(entry, Attached):
                 heard.blocks[entry.id] = entry.block
+            if isinstance(entry, TurnSent | TurnTakenBack):
+                self._waits(heard)
             if isinstance(entry, TurnTakenBack):
                 heard.early.pop(entry.run_id, None)
             if isinstance(entry, TurnBegun):
                 self._begun(heard, entry)
 
-    def _begun(self, heard: _Heard, begun: TurnBegun) -> None:
+    def _left_standing(self, chat: Chat, begun: TurnBegun) -> None:
+        """A run is not performed here any more: what others do with it is heard, and looked at."""
+        heard = self._heard.get(journal_of(chat.id))
+        if heard is not None and self.looking_after is not None:
+            self._tasks.create_task(self._follow(begun.turn.run_id, heard.cursor))
+            self.looking_after.watch(chat, begun)
+
+    def _waits(self, heard: Heard) -> None:
+        """What waits has changed. Whoever took a message may die before it begins with it: then
+        those who heard of it send it."""
+        if heard.chat.transcript.state_changed is not None:
+            heard.chat.transcript.state_changed()
+        self._see_to(heard)
+
+    def _see_to(self, heard: Heard) -> None:
+        if heard.chat.queue and not heard.watched:
+            heard.watched = True
+            self._tasks.create_task(self._see_it_sent(heard))
+
+    async def _see_it_sent(self, heard: Heard) -> None:
+        chat, waited = heard.chat, ""
+        try:
+            while chat.queue and self._heard.get(journal_of(chat.id)) is heard:
+                await asyncio.sleep(SENT_SECONDS)
+                first = chat.queue[0].run_id if chat.queue and not chat.is_busy else ""
+                # Whoever took it comes first: it may be connected to what nobody else is.
+                if first and first == waited and not chat.is_deleted:
+                    self._turns.resume_loaded(chat)
+                waited = first
+        finally:
+            heard.watched = False
+
+    def _begun(self, heard: Heard, begun: TurnBegun) -> None:
         run_id = begun.turn.run_id
-        heard.current = begun
+        heard.current, heard.begun, heard.cursor = begun, begun, 0
         if not self._turns.is_own(run_id):
             heard.chat.elsewhere = begun.turn
             self._tasks.create_task(self._follow(run_id, 0))
-            self._tasks.create_task(self._left_over.end_later(heard.chat, run_id))
+            if self.looking_after is not None:
+                self.looking_after.watch(heard.chat, begun)
+            else:
+                self._tasks.create_task(self._left_over.end_later(heard.chat, begun))
         early = heard.early.pop(run_id, [])
         if early:
             self._take(heard, early)
 
-    def _take(self, heard: _Heard, events: Sequence[Event]) -> None:
+    def _take(self, heard: Heard, events: Sequence[Event]) -> None:
         """Folds events of the run that is shown now."""
         begun, chat = heard.current, heard.chat
         if begun is None or not events:
@@ -243,13 +351,16 @@ class Hearing:
                 body = innermost(event.body)
                 if isinstance(body, ApprovalRequired):
                     chat.asked.keep_shown(body)
-            if not begun.retold and chat.spending.take(event.body for event in events):
-                chat.spending.show(chat.channel)
+        counted = begun.retold or self._turns.counts(run_id)
+        if not counted and chat.spending.take(event.body for event in events):
+            chat.spending.show(chat.channel)
+        heard.cursor = events[-1].number
         last = events[-1].body
+        self._turns.hear(chat, run_id, last)
         if isinstance(last, RunResult):
             self._ended(heard, begun, last)
 
-    def _ended(self, heard: _Heard, begun: TurnBegun, result: RunResult) -> None:
+    def _ended(self, heard: Heard, begun: TurnBegun, result: RunResult) -> None:
         chat = heard.chat
         heard.current = None
         if begun.retold:
@@ -260,14 +371,18 @@ class Hearing:
         chat.elsewhere = None
         chat.failed = begun.turn if result.status in UNFINISHED else None
         if heard.loaded:
-            self._tasks.create_task(self._after_another(chat))
+            # Of a server that died, nobody sends what waits.
+            died = result.reason == INTERRUPTED.code
+            self._tasks.create_task(self._after_another(chat, resumes=died))
 
-    async def _after_another(self, chat: Chat) -> None:
-        """After a run of another server: the conversation is read, and what waits may be sent."""
+    async def _after_another(self, chat: Chat, *, resumes: bool) -> None:
+        """After a run of another server the conversation is read; what waits may be sent."""
         try:
             chat.history = await self._left_over.history(chat, wait=5)
         except StoreError as error:
             log.warning("A conversation could not be read: %s", error.message)
+        if not resumes:
+            return
         await asyncio.sleep(RESUME_SECONDS)
         if chat.turn is None and chat.elsewhere is None and not chat.is_deleted:
             self._turns.resume_loaded(chat)

@@ -34,9 +34,11 @@ FLUSH_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class TurnSent:
-    """A message was taken; until its turn begins, it waits."""
+    """A message was taken; until its turn begins, it waits. It may be one that is tried again, in
+    the place of an earlier run."""
 
     turn: Turn
+    instead_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,11 @@ class TurnBegun:
 
 @dataclass(frozen=True, slots=True)
 class TurnTakenBack:
-    """A message that waited does not any more."""
+    """A message that waited does not any more. One that was `unsent` could not be stored in time:
+    whoever sent it was told so, and may send it again under the same request id."""
 
     run_id: str
+    unsent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,10 @@ class Journal(Protocol):
 
     def write(self, chat: Chat, entry: Entry) -> None: ...
 
+    def withdraw(self, chat: Chat, sent: TurnSent) -> None:
+        """Has a message that is not written yet never have been sent."""
+        ...
+
     async def flush(self, chat: Chat) -> None:
         """Returns when what was written is kept, or when that fails for now."""
         ...
@@ -134,6 +142,9 @@ class DirectJournal:
     def write(self, chat: Chat, entry: Entry) -> None:
         self._take(chat, entry)
 
+    def withdraw(self, chat: Chat, sent: TurnSent) -> None:
+        """What is kept nowhere cannot fail to be."""
+
     async def flush(self, chat: Chat) -> None:
         """Nothing to wait for."""
 
@@ -141,16 +152,33 @@ class DirectJournal:
         """Nothing was kept."""
 
 
+class WaitingLog(EventLog, Protocol):
+    """An event log in which events wait until they are written."""
+
+    def replace_waiting(self, run_id: str, body: EventBody, by: EventBody) -> None:
+        """Has one that waits say something else, as far as it still waits."""
+        ...
+
+
 class LoggedJournal:
     """The `Journal` in a durable event log."""
 
     durable = True
 
-    def __init__(self, events: EventLog) -> None:
+    def __init__(self, events: WaitingLog) -> None:
         self._events = events
 
     def write(self, chat: Chat, entry: Entry) -> None:
         self._events.append(journal_of(chat.id), [entry_to_event(entry)])
+
+    def withdraw(self, chat: Chat, sent: TurnSent) -> None:
+        refused = TurnTakenBack(sent.turn.run_id, unsent=True)
+        # Whoever dies before both are written has sent nothing.
+        self._events.replace_waiting(
+            journal_of(chat.id), entry_to_event(sent), entry_to_event(refused)
+        )
+        # It may be on its way, and is found again only together with this one.
+        self.write(chat, refused)
 
     async def flush(self, chat: Chat) -> None:
         # What fails waits in the log, which goes on trying; the page says so.
@@ -185,13 +213,13 @@ def entry_from_event(body: EventBody) -> Entry | None:
         raise JsonRefused("An entry of a journal is no JSON.") from None
     match body.text:
         case "sent":
-            return TurnSent(_turn(fields.take("turn")))
+            return TurnSent(_turn(fields.take("turn")), fields.text("instead_of", ""))
         case "begun":
             at = fields.number_or_none("at") or 0.0
             turn = _turn(fields.take("turn"))
             return TurnBegun(turn, at, fields.text("instead_of", ""), fields.flag("retold", False))
         case "taken_back":
-            return TurnTakenBack(fields.text("run_id"))
+            return TurnTakenBack(fields.text("run_id"), fields.flag("unsent", False))
         case "attached":
             return Attached(fields.text("id"), block_from_json(fields.take("block")))
         case "spent":
@@ -254,7 +282,8 @@ def _kind(entry: Entry) -> str:
 def _form(entry: Entry) -> JsonObject:
     match entry:
         case TurnSent():
-            return {"turn": _turn_form(entry.turn)}
+            instead = {"instead_of": entry.instead_of} if entry.instead_of else {}
+            return {"turn": _turn_form(entry.turn), **instead}
         case TurnBegun():
             return {
                 "turn": _turn_form(entry.turn),
@@ -263,7 +292,7 @@ def _form(entry: Entry) -> JsonObject:
                 "retold": entry.retold,
             }
         case TurnTakenBack():
-            return {"run_id": entry.run_id}
+            return {"run_id": entry.run_id, **({"unsent": True} if entry.unsent else {})}
         case Attached():
             return {"id": entry.id, "block": block_to_json(entry.block)}
         case SpentBefore():

@@ -8,26 +8,30 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass, fields, replace
 
 from web.chats.blobs import StoredBlobs
-from web.chats.chat import Chat, Turn
+from web.chats.chat import Chat
 from web.chats.chat_limits import ChatLimits
+from web.chats.claims import Claims
 from web.chats.hearing import Hearing
 from web.chats.kinds import MoreChats, Notice, Row, Undo
+from web.chats.listing import Listed, listed, place_of
 from web.chats.parts import Channel, Clock
-from web.chats.records import UNTITLED, ChatRecord
+from web.chats.picture_bytes import turn_with_bytes, with_bytes
+from web.chats.records import UNTITLED, ChatRecord, ChatRecords
 from web.chats.servers import Servers
 from web.chats.stored_records import StoredChatRecords, with_blocks
 from web.chats.tasks import TaskOwner
 from web.chats.titles import title_of, title_of_attached
 from web.chats.transcript import Transcript
+from web.chats.written_runs import WrittenRuns
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.records import Blobs, Place
 from web.harness.tools.permissions import Permissions
-from web.harness.values.errors import HarnessError, StoreError
-from web.harness.values.messages import AttachedBlock, ImageBlock
+from web.harness.values.errors import HarnessError, NotFound, StoreError
+from web.harness.values.messages import Message
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +45,10 @@ WATCH_SECONDS = 1.0
 """Between two looks whether the store works."""
 
 _Key = tuple[HarnessIdentity, str]
+Survey = Callable[
+    [Callable[[_Key], bool], Callable[[HarnessIdentity, str], Awaitable[None]]],
+    Coroutine[object, object, None],
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,12 @@ class Kept:
     records: StoredChatRecords
     hearing: Hearing
     blobs: Blobs
+    claims: Claims
     failure: Callable[[], StoreError | None]
+    written: WrittenRuns | None = None
+    """Runs that are written down at each step, where they are."""
+    survey: Survey | None = None
+    """Finds runs of others that nobody performs, where they are written down."""
 
 
 class Keeping(ABC):
@@ -63,6 +76,7 @@ class Keeping(ABC):
     _tasks: TaskOwner
     _now: Callable[[], float]
     _new_id: Callable[[], str]
+    _records: ChatRecords
     _chats: dict[_Key, Chat]
     _purges: dict[str, asyncio.Task[None]]
     _side_bars: dict[HarnessIdentity, Channel]
@@ -88,6 +102,10 @@ class Keeping(ABC):
         if self.kept is not None:
             self._tasks.create_task(self._sweep(self.kept))
             self._tasks.create_task(self._watch(self.kept))
+            if self.kept.survey is not None:
+                self._tasks.create_task(
+                    self.kept.survey(lambda key: key in self._chats, self._end_left_over)
+                )
 
     async def prepare(self, identity: HarnessIdentity, chat_ids: Iterable[str] = ()) -> None:
         """Has the side bar of a person there, and these chats, if they are the person's.
@@ -115,6 +133,12 @@ class Keeping(ABC):
                     await self._load(self.kept, identity, record)
         self._loads.pop(key, None)
 
+    async def hear_of(self, identity: HarnessIdentity, chat_id: str, run_id: str) -> None:
+        """Has a run of a chat known that another server took a moment ago."""
+        chat = self._chats.get((identity, chat_id))
+        if self.kept is not None and chat is not None:
+            await self.kept.hearing.hear_of(chat, run_id)
+
     def could_not_load(self, chat_id: str, error: HarnessError) -> None:
         """Says in the log why a page is told that a chat is not there."""
         log.error("The chat %s cannot be loaded: %s %s", chat_id[:40], error.message, error.hint)
@@ -128,25 +152,97 @@ class Keeping(ABC):
             if place is not None:
                 await self._list(self.kept, identity, place)
 
-    async def known(self, identity: HarnessIdentity) -> list[Chat | ChatRecord]:
-        """Every living chat, newest first; of one that is not loaded, its record."""
+    async def known(
+        self, identity: HarnessIdentity, *, after: str = "", limit: int | None = None
+    ) -> list[Listed]:
+        """Every living chat, newest first; of one that is not loaded, its record. A page of them
+        begins after the chat `after`. Raises NotFound for one that is not there."""
         loaded = {id: chat for (owner, id), chat in self._chats.items() if owner == identity}
-        found: list[Chat | ChatRecord] = []
-        if self.kept is not None:
-            for record in await self.kept.records.list(identity):
-                chat = loaded.pop(record.id, None)
-                if chat is None and record.deleted_at is None:
-                    found.append(record)
-                elif chat is not None and not chat.is_deleted:
-                    found.append(chat)
-        found += [chat for chat in loaded.values() if not chat.is_deleted]
-        return sorted(found, key=_order, reverse=True)
+        stored = self.kept.records if self.kept is not None else None
+        place: Place | None = None
+        if after:
+            last = loaded.get(after) or (await stored.get(identity, after) if stored else None)
+            if last is None:
+                raise NotFound("There is no such chat here.", hint="List from the start again.")
+            place = place_of(last)
+        return await listed(stored, identity, loaded, place, limit)
+
+    async def messages(self, chat: Chat) -> list[Message]:
+        """The conversation as far as it is known by now, whichever server runs it."""
+        return chat.messages if self.kept is None else await self.kept.hearing.messages(chat)
 
     def _make(self, identity: HarnessIdentity, record: ChatRecord) -> Chat:
         channel = Channel(record.id, self.clock)
         chat = Chat(identity, record, channel, Transcript(channel))
         if self.kept is not None:
             chat.blobs = StoredBlobs(self.kept.blobs, identity, record.id, self._tasks)
+            chat.transcript.written_down = self.kept.written is not None
+        return chat
+
+    async def _enter(self, identity: HarnessIdentity, record: ChatRecord) -> Chat:
+        """Has a new chat there. Raises StoreError where it is not stored: then there is none."""
+        chat = self._make(identity, record)
+        key = (identity, record.id)
+        # Whoever hears of the record asks for the chat, which is this one.
+        async with self._lock(key):
+            await self._store_new(identity, record)
+            self._chats[key] = chat
+            self._add(chat)
+        self._loads.pop(key, None)
+        self.show(chat)
+        if self.kept is not None:
+            await self.kept.hearing.begin(chat)
+        return chat
+
+    async def _store_new(self, identity: HarnessIdentity, record: ChatRecord) -> None:
+        if self.kept is None:
+            await self._records.put(identity, record)
+            return
+        try:
+            await self.kept.records.store(identity, record)
+        except StoreError as error:
+            self.kept.records.drop(identity, record.id)
+            words = f"The chat was not made. {error.message}"
+            raise StoreError(words, hint=error.hint, code=error.code) from error
+
+    async def _change(self, chat: Chat, record: ChatRecord) -> None:
+        """Has a chat's settings be others. Raises StoreError where that is not stored: then they
+        are as they were."""
+        before, chat.record = chat.record, record
+        self.show(chat)
+        if self.kept is None:
+            await self._records.put(chat.identity, chat.record)
+            return
+        try:
+            await self.kept.records.store(chat.identity, chat.record)
+        except StoreError as error:
+            names = [each.name for each in fields(record)]
+            old = {name: getattr(before, name) for name in names}
+            ours = {name: each for name, each in old.items() if getattr(record, name) != each}
+            chat.record = replace(chat.record, **ours)
+            self.show(chat)
+            self.kept.records.put_now(chat.identity, chat.record)
+            words = f"Nothing was changed. {error.message}"
+            raise StoreError(words, hint=error.hint, code=error.code) from error
+
+    async def _made_once(
+        self, kept: Kept, identity: HarnessIdentity, request_id: str, record: ChatRecord
+    ) -> Chat:
+        """The chat that a request makes, or has made before, here or on another server."""
+
+        async def is_gone(chat_id: str) -> bool:
+            found = await kept.records.get(identity, chat_id)
+            return found is None or found.deleted_at is not None
+
+        key = identity, f"request {request_id}"
+        async with self._lock(key):
+            chat_id = await kept.claims.claim(identity, request_id, record.id, is_gone)
+            await self.load(identity, chat_id)
+            chat = self._chats.get((identity, chat_id))
+            if chat is None or chat.is_deleted:
+                chat = await self._enter(identity, replace(record, id=chat_id))
+                kept.claims.made(identity, request_id, chat_id)
+        self._loads.pop(key, None)
         return chat
 
     def _run_id(self, chat: Chat) -> str:
@@ -195,21 +291,23 @@ class Keeping(ABC):
 
     async def _load(self, kept: Kept, identity: HarnessIdentity, record: ChatRecord) -> None:
         chat = self._make(identity, record)
+        # A page may have seen it before it left the memory, with parts that it has no more.
+        chat.channel.begin_anew()
         blocks = await kept.hearing.load(chat)
         # What was written of it meanwhile counts.
         record = await kept.records.get(identity, record.id) or record
         for id, block in list(blocks.items()):
             if any(each.id == id for each in record.attachments):
-                blocks[id] = await _with_bytes(chat, block)
+                blocks[id] = await with_bytes(chat, block)
         chat.record = with_blocks(record, blocks.get)
         if not chat.record.title and chat.requests:
             # The server was killed between a message and the title that it gave.
             first = next(iter(chat.requests.values()))
             title = title_of(first.text) or title_of_attached(first.attachments)
             chat.record = replace(chat.record, title=title)
-        chat.queue[:] = [await _turn_with_bytes(chat, turn) for turn in chat.queue]
+        chat.queue[:] = [await turn_with_bytes(chat, turn) for turn in chat.queue]
         if chat.failed is not None:
-            chat.failed = await _turn_with_bytes(chat, chat.failed)
+            chat.failed = await turn_with_bytes(chat, chat.failed)
         chat.permissions = Permissions(grants=record.grants)
         self._chats[identity, record.id] = chat
         self._add(chat)
@@ -272,8 +370,16 @@ class Keeping(ABC):
                 if failure is None:
                     side_bar.remove("z-store")
                 else:
-                    words = f"{failure.message} What is new is kept in memory and written later."
-                    side_bar.put("z-store", "undo", Notice(words, failure.hint))
+                    side_bar.put("z-store", "undo", told_of(failure))
+
+
+def told_of(failure: StoreError) -> Notice:
+    """A store that does not work, as every page says it."""
+    if failure.code == "store_read_only":
+        later = "What is stored can be read, and nothing new is kept."
+    else:
+        later = "What is new is kept in memory and written later."
+    return Notice(f"{failure.message} {later}", failure.hint)
 
 
 def show_row(side_bar: Channel, record: ChatRecord) -> None:
@@ -284,18 +390,3 @@ def show_row(side_bar: Channel, record: ChatRecord) -> None:
 
 def _order(each: Chat | ChatRecord) -> float:
     return each.order if isinstance(each, ChatRecord) else each.record.order
-
-
-async def _turn_with_bytes(chat: Chat, turn: Turn) -> Turn:
-    blocks = [await _with_bytes(chat, block) for block in turn.attachments]
-    return replace(turn, attachments=tuple(blocks))
-
-
-async def _with_bytes(chat: Chat, block: AttachedBlock) -> AttachedBlock:
-    """A picture with its bytes; where they are lost, it says so to a model."""
-    if not isinstance(block, ImageBlock) or block.data or block.left_out:
-        return block
-    found = await chat.blobs.fetch(block.sha256)
-    if found is None:
-        return replace(block, left_out="it is not kept any more")
-    return replace(block, data=found.data, length=0)

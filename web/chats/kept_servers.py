@@ -15,6 +15,7 @@ from web.chats.chat import Chat
 from web.chats.chat_servers import ChatServers
 from web.chats.setup_kinds import NeededAgain
 from web.chats.typed_servers import spec_of_entry
+from web.harness.mcp.secret_looks import secrets_of_arguments, secrets_of_path
 from web.harness.mcp.spec import ServerSpec
 from web.harness.values.errors import HarnessError
 from web.harness.values.messages import JsonObject
@@ -49,7 +50,8 @@ def kept_entry(spec: ServerSpec, demo: ServerSpec | None = None) -> JsonObject:
     entry: JsonObject = {"protocol": spec.protocol, "roots": spec.roots}
     needed: list[str] = []
     if spec.kind == "stdio":
-        secret = any(_SECRET.search(argument) for argument in spec.args)
+        named = any(_SECRET.search(argument) for argument in spec.args)
+        secret = named or bool(secrets_of_arguments(spec.args))
         entry |= {"command": spec.command, "args": [] if secret else list(spec.args)}
         if spec.cwd is not None:
             entry["cwd"] = spec.cwd
@@ -59,7 +61,7 @@ def kept_entry(spec: ServerSpec, demo: ServerSpec | None = None) -> JsonObject:
     else:
         parts = urlsplit(spec.url)
         entry |= {"type": spec.kind, "url": spec.address}
-        if parts.query or "@" in parts.netloc:
+        if parts.query or "@" in parts.netloc or secrets_of_path(parts.path):
             needed.append("the rest of its address")
         needed += [f"the header {name}" for name in spec.headers]
         if spec.oauth is not None:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from web.chats.condensed_kinds import Condensed
 from web.chats.file_kinds import FileData
+from web.chats.halted_kinds import Halted, Recovery
 from web.chats.links import ShownAddress
 from web.chats.markdown.blocks import Block
 from web.chats.memory_kinds import MemoryData
@@ -16,15 +17,19 @@ from web.chats.setup_kinds import ChatSettings, NeededAgain, Spent
 from web.chats.skill_kinds import SkillData
 from web.harness.mcp.status import LogLine, State
 from web.harness.tools.form_fields import Field
-from web.harness.values.events import Decision, InputAction, ResultPart
+from web.harness.values.events import Decision, InputAction, Resolution, ResultPart
 from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
 
-CallStatus = Literal["writing", "asking", "running", "done", "failed", "denied", "cancelled"]
+CallStatus = Literal[
+    "writing", "asking", "running", "done", "failed", "denied", "cancelled", "unknown"
+]
+"""`unknown`: the server was stopped while it ran, and nobody knows how far it came."""
+
 NestedState = Literal["", "working", "asking", "done"]
 """Of a call that runs a sub-agent, '' of any other."""
 
-ChatState = Literal["idle", "working", "asking", "failed"]
+ChatState = Literal["idle", "working", "asking", "failed", "paused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,8 @@ class Call:
     shown instead of `result` where there are some. `files` are paths that it made. `hints` are what
     the maker of the tool says. While it runs, `inputs` are open questions to the person; `answered`
     says how others ended. With `nested` it is a slot in which lies what its sub-agent does;
-    `run_id` is that of the run which the person's message began.
+    `run_id` is that of the run which the person's message began. `recovery` is the open question
+    whether it ran, `resolved` what a person said to one.
     """
 
     kind: ClassVar[str] = "call"
@@ -140,11 +146,13 @@ class Call:
     inputs: tuple[Input, ...] = ()
     answered: tuple[InputAction, ...] = ()
     nested: NestedState = ""
+    recovery: Recovery | None = None
+    resolved: Resolution | None = None
 
     @property
     def waits(self) -> bool:
         """Whether it needs an answer of the person to go on."""
-        return self.status == "asking" or bool(self.inputs)
+        return self.status == "asking" or bool(self.inputs) or self.recovery is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +181,17 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Foot:
-    """Under a finished answer: time in seconds, tokens, cost in dollars, the model that gave it."""
+    """Under a finished answer: time in seconds, tokens, cost in dollars, the model that gave it.
+
+    `run_id` is that of a run whose steps can be looked at, '' for others.
+    """
 
     kind: ClassVar[str] = "foot"
     seconds: float
     usage: Usage
     cost: float | None
     model: str
+    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +206,15 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The one status line. `text` says it in words; `run_id` is the run that can be stopped."""
+    """The one status line. `text` says it in words; `run_id` is the run that can be stopped, and
+    paused too with `pauses`."""
 
     kind: ClassVar[str] = "status"
     state: ChatState
     text: str
     run_id: str | None = None
     questions: int = 0
+    pauses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +373,7 @@ PartData = (
     | Call
     | Notice
     | Failure
+    | Halted
     | Condensed
     | Plan
     | Foot

@@ -10,9 +10,11 @@ from dataclasses import replace
 from web.chats.chat import Chat
 from web.chats.journal import AnswerGiven, InputGiven, Request, StopAsked
 from web.chats.keeping import Keeping, Kept, show_row
+from web.chats.orphans import Orphans
 from web.chats.records import ChatRecord
 from web.chats.stored_records import record_form, with_blocks
 from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.store import SessionStore
 from web.harness.tools.permissions import Permissions
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import Decision, InputAction
@@ -26,6 +28,9 @@ _Key = tuple[HarnessIdentity, str]
 class OtherServers(Keeping):
     """The part of `Chats` that follows other servers. In memory there are none."""
 
+    _sessions: SessionStore
+    _orphans: Orphans
+
     def __init__(self) -> None:
         super().__init__()
         self._changed: set[_Key] = set()
@@ -35,7 +40,7 @@ class OtherServers(Keeping):
     def stop(self, chat: Chat, run_id: str) -> None: ...
 
     @abstractmethod
-    def decide(
+    async def decide(
         self,
         chat: Chat,
         key: str,
@@ -47,7 +52,7 @@ class OtherServers(Keeping):
     ) -> None: ...
 
     @abstractmethod
-    def answer_input(
+    async def answer_input(
         self,
         chat: Chat,
         key: str,
@@ -63,19 +68,29 @@ class OtherServers(Keeping):
     def start(self) -> None:
         super().start()
         if self.kept is not None:
+            self._orphans = Orphans(
+                self._tasks,
+                self._sessions,
+                self.kept.records,
+                lambda key: key in self._chats,
+                self.load,
+            )
             self.kept.hearing.requests = self._take_request
             self.kept.records.listen(self._heard_record)
+            self._tasks.create_task(self._orphans.look_around())
 
     def _take_request(self, chat: Chat, request: Request) -> None:
         """Does what a person asked on a page of another server, if the run is ours."""
-        if chat.turn is None or chat.turn.run_id != request.run_id:
-            return
+        if chat.turn is not None and chat.turn.run_id == request.run_id:
+            self._tasks.create_task(self._do(chat, request))
+
+    async def _do(self, chat: Chat, request: Request) -> None:
         try:
             match request:
                 case StopAsked():
                     self.stop(chat, request.run_id)
                 case AnswerGiven():
-                    self.decide(
+                    await self.decide(
                         chat,
                         request.key,
                         request.decision,
@@ -83,14 +98,16 @@ class OtherServers(Keeping):
                         reason=request.reason,
                     )
                 case InputGiven():
-                    self.answer_input(chat, request.key, request.action, request.content)
+                    await self.answer_input(chat, request.key, request.action, request.content)
         except HarnessError as error:
             log.info("What was asked on another server came too late: %s", error.message)
 
     def _heard_record(self, changed: _Key | None) -> None:
         if changed is not None:
             self._changed.add(changed)
+            self._orphans.heard(changed)
         else:
+            self._orphans.missed()
             # It may be any: of those that are on a page, each is looked at.
             self._changed.update(self._chats)
         if self._changed and not self._looking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from web.chats.chat import Chat
@@ -11,12 +12,15 @@ from web.harness.tools.tool import Tool
 
 
 class OwnTools:
-    def __init__(self, folders: ChatFolders) -> None:
+    """`more` are tools that every chat has besides."""
+
+    def __init__(self, folders: ChatFolders, more: Sequence[Tool] = ()) -> None:
         self._folders = folders
+        self._more = more
         # What a new chat would have is only ever shown: it has no folder.
         self._nobodys = ChatFiles(folders.root)
 
     def of(self, chat: Chat | None) -> list[Tool]:
         """The tools of a chat; None stands for a new one."""
         files = self._folders.of(chat) if chat is not None else self._nobodys
-        return standard_tools(files, lambda: datetime.now().astimezone())
+        return [*standard_tools(files, lambda: datetime.now().astimezone()), *self._more]

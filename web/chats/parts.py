@@ -140,6 +140,10 @@ class Channel:
             self._horizon = self._tombstones.popitem(last=False)[1]
         self.touch()
 
+    def begin_anew(self) -> None:
+        """Has readers who saw another channel in this one's place get all of it."""
+        self._horizon = self.clock.tick()
+
     @property
     def is_watched(self) -> bool:
         """Whether a reader waits for changes."""

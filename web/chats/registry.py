@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from web.chats.answering import Answering
 from web.chats.chat import REMEMBERED_REQUESTS, Chat, Turn
-from web.chats.chat_limits import ChatLimits, check_request_id
+from web.chats.chat_limits import ChatLimits, check_request_id, request_of_retry
 from web.chats.commands import CommandList
 from web.chats.composing import Composing
+from web.chats.equipping import Equipment
 from web.chats.folders import ChatFolders
 from web.chats.keeping import Kept
 from web.chats.kinds import Row, Undo
@@ -32,17 +33,18 @@ from web.chats.titles import (
 )
 from web.chats.turns import Turns, no_such_run
 from web.chats.undos import Undos
+from web.chats.unloading import Unloading
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.store import SessionStore
 from web.harness.values.config import ModelName
-from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound
+from web.harness.values.errors import ConfigurationError, LimitExceeded, NotFound, StoreError
 from web.harness.values.messages import AttachedBlock
 
 SIDE_BAR = "chats"
 """The channel of the side bar; no chat has this id."""
 
 
-class Chats(Composing, Answering):
+class Chats(Unloading, Composing, Answering):
     """The chats of all identities. Another identity's chat is as if it were not there.
 
     `new_id` returns an id nobody can guess; `now` seconds since the epoch. `skills` are those of
@@ -101,8 +103,9 @@ class Chats(Composing, Answering):
     ) -> Chat:
         """A new chat; the same request id again gives the chat it made."""
         made = self._made.get((identity, request_id)) if request_id else None
-        if made is not None and not made.is_deleted:
+        if made is not None and not made.is_deleted and self._chats.get(made.key) is made:
             return made
+        await self.unload(self.limits.max_chats - 1)
         if len(self._chats) >= self.limits.max_chats:
             raise LimitExceeded(
                 f"This server holds {len(self._chats):,} chats, its limit.",
@@ -114,17 +117,14 @@ class Chats(Composing, Answering):
         now = self._now()
         memory = self.memories.new_chats_use_it
         record = ChatRecord(self._new_id(), model, now, now, title, prompt, memory=memory)
-        chat = self._make(identity, record)
-        self._chats[identity, record.id] = chat
-        self._add(chat)
+        if request_id and self.kept is not None:
+            chat = await self._made_once(self.kept, identity, request_id, record)
+        else:
+            chat = await self._enter(identity, record)
         if request_id:
             self._made[identity, request_id] = chat
             while len(self._made) > REMEMBERED_REQUESTS:
                 self._made.popitem(last=False)
-        self.show(chat)
-        await self._records.put(identity, record)
-        if self.kept is not None:
-            await self.kept.hearing.begin(chat)
         return chat
 
     def _add(self, chat: Chat) -> None:
@@ -194,6 +194,7 @@ class Chats(Composing, Answering):
     ) -> Turn:
         """Sends a message; see `Turns.send`. A model given here is the chat's from now on.
 
+        Returns when it is stored; where it could not be, it was not sent (StoreError).
         It takes `attachments` along, or with `attached` what a person has attached to the chat's
         next message, and the skill that it calls by its name.
         """
@@ -203,19 +204,34 @@ class Chats(Composing, Answering):
         called = await self.skills.called(chat, text)
         if not queue:
             await self._turns.settle(chat)
-        pending = tuple(each.block for each in chat.record.attachments)
-        blocks = pending if attached else tuple(attachments)
+        pending = chat.record.attachments if attached else ()
+        blocks = tuple(each.block for each in pending) if attached else tuple(attachments)
         blocks += tuple(each for each in called if each not in blocks)
         self.limits.attachments.check(blocks)
         turn = Turn(self._run_id(chat), text, model, request_id or self._new_id(), blocks)
         stands = self._turns.send(chat, turn, queue=queue)
         if stands is turn:
+            # At once: what is sent or attached while this is written is another message's.
+            left = tuple(each for each in chat.record.attachments if each not in pending)
+            chat.record = replace(chat.record, attachments=left)
+            chat.show_attachments()
             chat.keep_pictures(attachments)
-            # Who is told that it was taken may rely on it.
             await chat.blobs.flush()
-            await self._turns.journal.flush(chat)
-            await self._sent(chat, turn, attached=attached)
-        return stands
+            try:
+                stands = await self._turns.keep(chat, turn)
+            except StoreError:
+                taken = (*pending, *chat.record.attachments)
+                chat.record = replace(chat.record, attachments=taken)
+                chat.show_attachments()
+                raise
+            if stands is turn:
+                await self._sent(chat, turn)
+            return stands
+        return await self._turns.kept(stands)
+
+    @property
+    def equipment(self) -> Equipment:
+        return self._turns.equipment
 
     @property
     def max_message_chars(self) -> int:
@@ -234,8 +250,8 @@ class Chats(Composing, Answering):
         await self._turns.settle(chat)
         failed = chat.failed
         text, blocks = (failed.text, failed.attachments) if failed is not None else ("", ())
-        turn = Turn(self._run_id(chat), text, chat.record.model, self._new_id(), blocks)
-        return self._turns.retry(chat, run_id, turn)
+        turn = Turn(self._run_id(chat), text, chat.record.model, request_of_retry(run_id), blocks)
+        return await self._turns.keep(chat, self._turns.retry(chat, run_id, turn))
 
     def stop(self, chat: Chat, run_id: str) -> None:
         self._turns.stop(chat, run_id)
@@ -272,7 +288,7 @@ class Chats(Composing, Answering):
             record = replace(record, title=checked_title(title, self.limits.max_title_chars))
         if model is not None:
             record = replace(record, model=self._offered(model))
-        await self._write(chat, record)
+        await self._change(chat, record)
 
     async def switch_tool(self, chat: Chat, tool: str, *, on: bool) -> None:
         """Offers a tool of a chat's MCP servers to models, from the next run on, or does not."""
@@ -327,6 +343,8 @@ class Chats(Composing, Answering):
             chat.channel.gone = None
             chat.channel.touch()
             await self._write(chat, replace(chat.record, deleted_at=None, files_go=False))
+            if self.kept is not None:
+                self.kept.hearing.resume(chat)
             # Where too much runs already, what waits goes on waiting, and is shown to.
             with suppress(LimitExceeded):
                 self._turns.resume(chat)
@@ -344,15 +362,12 @@ class Chats(Composing, Answering):
         row = Row(chat.id, chat.title, chat.state, chat.record.order)
         self.side_bar(chat.identity).put(f"r-{chat.id}", "chats", row, rank=-chat.record.order)
 
-    async def _sent(self, chat: Chat, turn: Turn, *, attached: bool) -> None:
+    async def _sent(self, chat: Chat, turn: Turn) -> None:
         record = replace(chat.record, order=self._now(), draft="", model=turn.model)
-        if attached:
-            record = replace(record, attachments=())
         if not record.title:
             title = title_of(turn.text) or title_of_attached(turn.attachments)
             record = replace(record, title=title)
         await self._write(chat, record)
-        chat.show_attachments()
 
     async def _write(self, chat: Chat, record: ChatRecord) -> None:
         chat.record = record
@@ -382,6 +397,8 @@ class Chats(Composing, Answering):
         await self._leave(chat)
         for key in [key for key, made in self._made.items() if made is chat]:
             del self._made[key]
+            if self.kept is not None:
+                await self.kept.claims.forget(*key)
         await self._turns.forget(chat)
         await self._sessions.delete(chat.identity, chat.id)
         if self.kept is not None:

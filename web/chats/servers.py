@@ -173,6 +173,11 @@ class Servers:
         if not servers.has(self._demo.name):
             servers.connect(self._demo)
 
+    def holds(self, chat: Chat) -> bool:
+        """Whether a chat has a connection of its own, or one waits for its person."""
+        servers = self._of_chats.get(chat)
+        return servers is not None and bool(servers.own_specs() or servers.proposed())
+
     async def close(self, chat: Chat) -> None:
         """Ends what a chat was connected to; returns when no process of it is left."""
         servers = self._of_chats.pop(chat, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from web.chats.halted_kinds import Recovery
 from web.chats.inputs import read_input
 from web.chats.kinds import Call, CallStatus, NestedState, Progress, Question, ShownPart
 from web.chats.links import web_host
@@ -14,6 +15,8 @@ from web.harness.values.events import (
     ApprovalRequired,
     InputAnswered,
     InputRequired,
+    RecoveryAnswered,
+    RecoveryRequired,
     ToolCallDelta,
     ToolCallStart,
     ToolProgress,
@@ -64,6 +67,10 @@ class ShownCalls:
         )
 
     def start(self, turn: TurnState, body: ToolCallStart) -> None:
+        known = self.get(body.call_id)
+        if known is not None and known.nested:
+            # It starts once more, after the server was stopped: what its sub-agent does comes anew.
+            self._clear(body.call_id)
         turn.calls[body.call_id] = body.message_id
         self._put(
             turn,
@@ -76,8 +83,28 @@ class ShownCalls:
                 decision=body.decision,
                 edited=body.edited,
                 hints=body.hints,
+                resolved=known.resolved if known is not None else None,
             ),
         )
+
+    def recover(self, turn: TurnState, body: RecoveryRequired) -> None:
+        """Asks whether a call ran that was cut off."""
+        known = self.get(body.call_id) or Call(turn.run_id, body.call_id, body.name, "unknown")
+        turn.calls.setdefault(body.call_id, "")
+        self._put(turn, replace(_cut_off(known), recovery=Recovery(body.key)))
+
+    def recovered(self, turn: TurnState, body: RecoveryAnswered) -> None:
+        call = self.get(body.call_id)
+        if call is not None and call.recovery is not None:
+            how = call.resolved if body.how == "withdrawn" else body.how
+            self._put(turn, replace(call, recovery=None, resolved=how))
+
+    def halt(self, turn: TurnState) -> None:
+        """The run stands still: nobody knows how far the calls came that were running."""
+        for call_id in turn.open_calls():
+            call = self.get(call_id)
+            if call is not None and call.status == "running":
+                self._replace(_cut_off(call))
 
     def progress(self, turn: TurnState, body: ToolProgress) -> None:
         call = self.get(body.call_id)
@@ -103,7 +130,7 @@ class ShownCalls:
 
     def result(self, turn: TurnState, body: ToolResult) -> None:
         known = self.get(body.call_id) or Call(turn.run_id, body.call_id, body.name, "running")
-        turn.calls.pop(body.call_id, None)
+        turn.settle_call(body.call_id)
         if body.plan and not body.is_error:
             self._show_plan(turn, body)
             if known.decision is None:
@@ -112,15 +139,18 @@ class ShownCalls:
                 return
         status: CallStatus = "failed" if body.is_error else "done"
         if body.stopped:
-            status = "cancelled"
+            status = "unknown" if known.status == "unknown" else "cancelled"
         elif body.decision == "deny":
             status = "denied"
+        elif known.resolved == "abort":
+            status = "unknown"
         self._put(
             turn,
             replace(
                 known,
                 status=status,
                 question=None,
+                recovery=None,
                 progress=None,
                 inputs=(),
                 result=body.text[:SHOWN_RESULT_CHARS],
@@ -141,18 +171,19 @@ class ShownCalls:
         self._channel.put(id, turn.slot, Plan(body.plan, True), rank=rank)
 
     def reset(self, turn: TurnState, message_id: str) -> None:
-        """Takes back the calls of one message."""
-        for call_id, its_message in list(turn.calls.items()):
-            if its_message == message_id:
-                del turn.calls[call_id]
-                self._channel.remove(f"c-{call_id}")
+        """Takes back the calls of one message, those that have their result too."""
+        for call_id in turn.drop_calls(message_id):
+            self._channel.remove(f"c-{call_id}")
 
     def end(self, turn: TurnState) -> None:
         """The run has ended: what has no result was stopped, and its plan goes on no more."""
         for call_id in turn.calls:
             call = self.get(call_id)
             if call is not None:
-                stopped = replace(call, status="cancelled", question=None, progress=None, inputs=())
+                status: CallStatus = "unknown" if call.status == "unknown" else "cancelled"
+                stopped = replace(
+                    call, status=status, question=None, recovery=None, progress=None, inputs=()
+                )
                 self._put(turn, stopped)
         turn.calls.clear()
         id = f"p-{turn.key}"
@@ -172,3 +203,17 @@ class ShownCalls:
 
     def _put(self, turn: TurnState, call: Call) -> None:
         self._channel.put(f"c-{call.call_id}", turn.slot, call)
+
+    def _replace(self, call: Call) -> None:
+        """The same for a call that is shown, in whatever slot."""
+        part = self._channel.get(f"c-{call.call_id}")
+        if part is not None:
+            self._channel.put(part.id, part.slot, call)
+
+    def _clear(self, call_id: str) -> None:
+        for part in list(self._channel.slot(f"c-{call_id}")):
+            self._channel.remove(part.id)
+
+
+def _cut_off(call: Call) -> Call:
+    return replace(call, status="unknown", question=None, progress=None, inputs=())

@@ -30,6 +30,7 @@ from web.harness.values.events import Note
 from web.harness.values.json_form import json_text
 from web.harness.values.learned_limits import LearnedLimits
 from web.harness.values.messages import JsonObject, Message
+from web.harness.values.usage import Usage
 
 BROUGHT = "brought"
 """Where a session's state keeps what came with a snapshot and is nothing to a chat: its metadata,
@@ -100,6 +101,33 @@ class ChatSnapshots:
             data = packed.snapshot
         check_size(len(data), self.max_bytes)
         snapshot = await asyncio.to_thread(read_snapshot, data, self.max_bytes)
+        return await self._begin(identity, snapshot, packed, LOADED, request_id)
+
+    async def branch(
+        self, chat: Chat, messages: Sequence[Message], title: str, words: str, request_id: str = ""
+    ) -> Chat:
+        """A new chat with the settings of another, and with these messages of it.
+
+        `words` say at their end where it comes from. Whoever calls it has a `place`. The same
+        request id again gives the chat it made. Raises LimitExceeded.
+        """
+        snapshot = replace(
+            self._snapshot(chat, SessionSnapshot(tuple(messages))),
+            usage=Usage(),
+            cost=None,
+            metadata={TITLE: title},
+        )
+        return await self._begin(chat.identity, snapshot, None, words, request_id)
+
+    async def _begin(
+        self,
+        identity: HarnessIdentity,
+        snapshot: Snapshot,
+        packed: PackedChat | None,
+        words: str,
+        request_id: str,
+    ) -> Chat:
+        """Makes a chat of a snapshot, or finds the one that was made."""
         wanted = str(snapshot.config.model)
         model = wanted if wanted in self._chats.models else self._chats.models[0]
         kept_title = snapshot.metadata.get(TITLE)
@@ -121,7 +149,7 @@ class ChatSnapshots:
         try:
             if packed is not None:
                 await self._unpack(chat, packed)
-            await self._fill(chat, snapshot, standard)
+            await self._fill(chat, snapshot, standard, words)
         except BaseException:
             chat.turn = None
             # Half a conversation is none; what is deleted here was never seen.
@@ -186,7 +214,9 @@ class ChatSnapshots:
             self._now(),
         )
 
-    async def _fill(self, chat: Chat, snapshot: Snapshot, standard: AgentConfig) -> None:
+    async def _fill(
+        self, chat: Chat, snapshot: Snapshot, standard: AgentConfig, words: str
+    ) -> None:
         """Gives a new chat all that the snapshot holds, and shows it."""
         setup, bounded = setup_of(snapshot.config, standard)
         await self._chats.change(chat, setup=setup)
@@ -205,7 +235,6 @@ class ChatSnapshots:
         chat.spending.show(chat.channel)
         if not chat.record.title and runs:
             await self._chats.change(chat, title=title_of(runs[0].text) or "Loaded chat")
-        words = LOADED
         if (wanted := str(snapshot.config.model)) != chat.record.model:
             words += f" {wanted} is not offered here, so {chat.record.model} answers."
         if bounded:

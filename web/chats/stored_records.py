@@ -28,8 +28,14 @@ DRAFT_SECONDS = 1.0
 PUT_SECONDS = 2.0
 """A person waits no longer for a store that does not work; it is written later."""
 
+STORE_SECONDS = 4.0
+"""And no longer for one that has to work."""
+
 AGAIN_SECONDS = 2.0
 """After the store failed."""
+
+INLINE_ROWS = 50
+"""Beyond so many, a thread makes records of rows."""
 
 _Records: TypeAlias = list[ChatRecord]
 _Key = tuple[HarnessIdentity, str]
@@ -72,6 +78,32 @@ class StoredChatRecords:
         writing = self._tasks.create_task(self._write(key))
         await asyncio.wait({writing}, timeout=PUT_SECONDS)
 
+    async def store(self, identity: HarnessIdentity, record: ChatRecord) -> None:
+        """Returns when it is written. Raises StoreError where that fails or takes too long: it is
+        still written later, unless another is put or it is dropped."""
+        key = (identity, record.id)
+        self._gone.discard(key)
+        self._waiting[key] = record
+        writing = self._tasks.create_task(self._write(key))
+        done, _ = await asyncio.wait({writing}, timeout=STORE_SECONDS)
+        if self._waiting.get(key) is record:
+            raise (done and self.failure) or StoreError(
+                "The store of chats does not answer.",
+                hint="Try again in a moment.",
+                code="store_busy",
+            )
+
+    def drop(self, identity: HarnessIdentity, chat_id: str) -> None:
+        """Has a record that is not written yet never be."""
+        self._gone.add((identity, chat_id))
+        self._waiting.pop((identity, chat_id), None)
+
+    async def under_way(self) -> Sequence[_Key]:
+        """The chats of everybody whose records say that something is done in them; perhaps some
+        more."""
+        found = [await self._records.having("state", each) for each in ("working", "asking")]
+        return list(dict.fromkeys(key for each in found for key in each))
+
     def put_soon(self, identity: HarnessIdentity, record: ChatRecord) -> None:
         """Has it written within a second or so; the newest of several counts."""
         key = (identity, record.id)
@@ -100,13 +132,10 @@ class StoredChatRecords:
     ) -> tuple[_Records, Place | None]:
         """The next records, highest order first, and where the page after them begins."""
         rows = await self._records.list(identity, after=after, limit=limit)
-        found: _Records = []
-        for row in rows:
-            try:
-                found.append(record_from(row))
-            except JsonRefused as error:
-                # One that cannot be read costs no other.
-                log.error("The record of chat %s cannot be read: %s", row.session_id, error.message)
+        if len(rows) > INLINE_ROWS:
+            found = await asyncio.to_thread(_read, rows)
+        else:
+            found = _read(rows)
         if len(rows) < limit:
             return found, None
         return found, Place(rows[-1].place, rows[-1].session_id)
@@ -148,6 +177,8 @@ class StoredChatRecords:
                 return
             try:
                 await self._records.put(key[0], record_form(record))
+                if key in self._gone:
+                    await self._records.delete(*key)  # It was dropped meanwhile.
             except StoreError as error:
                 log.warning("A chat's record waits to be written: %s", error.message)
                 self.failure = error
@@ -158,6 +189,17 @@ class StoredChatRecords:
             self.failure = None
             if self._waiting.get(key) is record:
                 del self._waiting[key]
+
+
+def _read(rows: Sequence[Record]) -> _Records:
+    found: _Records = []
+    for row in rows:
+        try:
+            found.append(record_from(row))
+        except JsonRefused as error:
+            # One that cannot be read costs no other.
+            log.error("The record of chat %s cannot be read: %s", row.session_id, error.message)
+    return found
 
 
 def record_form(record: ChatRecord) -> Record:

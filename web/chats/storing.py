@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
-from web.chats.hearing import FollowedLog, Hearing
-from web.chats.journal import Journal, LoggedJournal
+from web.chats.claims import Claims
+from web.chats.durability import Durability
+from web.chats.heard import FollowedLog
+from web.chats.hearing import Hearing
+from web.chats.journal import Journal, LoggedJournal, WaitingLog
 from web.chats.keeping import Kept
+from web.chats.left_over import LeftOver
+from web.chats.looking_after import LookingAfter
 from web.chats.records import ChatRecords, InMemoryChatRecords
 from web.chats.stored_records import StoredChatRecords
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Turns
-from web.harness.sessions.event_log import EventLog, InMemoryEventLog
+from web.chats.written_runs import WrittenRuns
+from web.harness.runtime.backend import Backend
+from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener
 from web.harness.sessions.in_memory import InMemorySessionStore
 from web.harness.sessions.late import LateStores
 from web.harness.sessions.store import SessionStore
@@ -30,6 +37,8 @@ class ChatStores:
     records: ChatRecords
     journal: Journal | None = None
     late: LateStores | None = None
+    backend: Backend | None = None
+    """Where runs are written down at each step; None where they are not."""
 
     async def open(self) -> None:
         """Raises ConfigurationError, and StoreError where the database cannot be used."""
@@ -69,21 +78,44 @@ def in_memory(now: Callable[[], float]) -> tuple[ChatStores, Callable[[Turns], N
 
 
 def at(
-    address: str, now: Callable[[], float], tasks: TaskOwner
+    address: str,
+    now: Callable[[], float],
+    tasks: TaskOwner,
+    make_backend: Callable[[Listener], Backend] | None = None,
 ) -> tuple[ChatStores, Callable[[Turns], Kept]]:
-    """The stores of an address, and what makes of them and the turns where chats are kept."""
+    """The stores of an address, and what makes of them and the turns where chats are kept.
+
+    With a backend, which opens the stores of that address, runs are written down.
+    """
     listener = _Listener()
-    late = LateStores(address, now, listener)
+    backend = make_backend(listener) if make_backend is not None else None
+    late = LateStores(address, now, listener, opened_by=backend)
     records = StoredChatRecords(late.records, tasks)
-    stores = ChatStores(late.sessions, late.events, records, LoggedJournal(late.events), late)
+    stores = ChatStores(
+        late.sessions,
+        late.events,
+        records,
+        LoggedJournal(cast(WaitingLog, late.events)),
+        late,
+        backend,
+    )
 
     def connect(turns: Turns) -> Kept:
         hearing = Hearing(turns, cast(FollowedLog, late.events), late.sessions, tasks)
         listener.heard = hearing
-        return Kept(records, hearing, late.blobs, failure)
+        kept = Kept(records, hearing, late.blobs, Claims(late.events), failure)
+        return kept if turns.durable is None else with_runs(kept, turns, turns.durable)
+
+    def with_runs(kept: Kept, turns: Turns, durable: Durability) -> Kept:
+        looking_after = LookingAfter(
+            durable, turns, LeftOver(late.events, late.sessions), turns.abandoning, tasks
+        )
+        kept.hearing.looking_after = looking_after
+        written = WrittenRuns(durable, turns, looking_after)
+        return replace(kept, written=written, survey=looking_after.survey)
 
     def failure() -> StoreError | None:
         waiting: StoreError | None = getattr(late.events, "failure", None)
-        return waiting or records.failure
+        return waiting or records.failure or late.failure
 
     return stores, connect

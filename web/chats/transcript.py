@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from web.chats.attachments import shown_attachment
 from web.chats.condensed_kinds import Condensed
+from web.chats.halted_kinds import Halted, HaltedWhy
 from web.chats.kinds import Failure, Foot, Notice, Status, UserMessage
 from web.chats.parts import Channel
 from web.chats.shown_calls import ShownCalls
 from web.chats.streamed_texts import StreamedTexts
 from web.chats.turn_state import TurnState
+from web.harness.agent.run import INTERRUPTED
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
@@ -23,6 +25,7 @@ from web.harness.values.events import (
     InputRequired,
     NestedEvent,
     Note,
+    RecoveryAnswered,
     RecoveryRequired,
     RunResult,
     TextDelta,
@@ -44,6 +47,7 @@ _ENDINGS = {
     "Send a message to go on.",
     "max_tokens": "The answer reached its length limit and was cut. Ask to continue.",
     "refusal": "The model declined to answer.",
+    "given_up": "Given up, as it is not known if a tool ran. What was done before is kept.",
     "empty_answer": "The model sent an empty answer. Try to ask again in other words.",
 }
 
@@ -57,8 +61,11 @@ class Transcript:
         self._texts = StreamedTexts(channel)
         self._calls = ShownCalls(channel)
         self._status = Status("idle", "")
+        self._halted: dict[str, HaltedWhy] = {}
         self.state_changed: Callable[[], None] | None = None
         """Called when the chat begins to work, to ask, to fail or to rest."""
+        self.written_down = False
+        """Whether its runs are written down step by step: they can be paused and looked at."""
         channel.settle = self.settle
         channel.put("status-line", "status", self._status)
 
@@ -78,11 +85,28 @@ class Transcript:
 
     def take_back(self, run_id: str) -> None:
         """Removes all that a run has put into the log."""
+        self._turns.pop(run_id, None)
+        self._halted.pop(run_id, None)
         self._texts.drop(f"a-{run_id}-")
         self._texts.drop(f"s-{run_id}-")
         for part in self._channel.slot("log"):
             if part.id.split("-")[1] == run_id:
                 self._channel.remove(part.id)
+
+    def halt(self, run_id: str, why: HaltedWhy, words: str = "") -> None:
+        """Shows that a run stands still until a person says how it goes on.
+
+        Its next event, from whatever server, takes that back. One that has ended is fine.
+        """
+        turn = self._turns.get(run_id)
+        if turn is None:
+            return
+        self._texts.close(turn)
+        self._channel.remove(f"n-{turn.key}-wait")
+        self._calls.halt(turn)
+        self._halted[run_id] = why
+        self._channel.put(f"h-{run_id}", "log", Halted(run_id, why, words))
+        self._say_halted(turn, why, words)
 
     def settle(self) -> bool:
         """Splits some of what has streamed in since the last time; returns whether more is left."""
@@ -93,6 +117,9 @@ class Transcript:
         turn = self._turns.get(run_id)
         if turn is None:
             return
+        if events and self._halted.pop(run_id, None) is not None:
+            self._channel.remove(f"h-{run_id}")
+            self._say_work(turn, "Working")
         for event in events:
             self._fold(turn, event.body, event.at)
         # Once for all of them: a settle takes a millisecond or two, and there may be many events.
@@ -135,7 +162,10 @@ class Transcript:
             case ContextCondensed():
                 self._condensed(turn, body)
             case RecoveryRequired():
-                self._note(turn, body.type)
+                self._recover(turn, body)
+            case RecoveryAnswered():
+                self._calls.recovered(turn, body)
+                self._say_work(turn, "Working")
             case _:
                 assert_never(body)
 
@@ -156,6 +186,7 @@ class Transcript:
                 name = self._calls.writing(turn, body)
                 self._say_work(turn, f"Preparing {name}" if name else "Preparing a tool")
             case ToolCallStart():
+                self._begin_anew(turn, body.call_id)
                 self._calls.start(turn, body)
                 self._say_work(turn, f"Running {body.name}")
             case ToolResult():
@@ -172,6 +203,23 @@ class Transcript:
             case InputAnswered():
                 if name := self._calls.answered(turn, body):
                     self._say_work(turn, f"Running {name}")
+
+    def _recover(self, turn: TurnState, body: RecoveryRequired) -> None:
+        self._texts.close(turn)
+        if (inner := turn.inner.get(body.call_id)) is not None:
+            self._end_inner(inner)
+        self._calls.recover(turn, body)
+        self._say_work(turn, "")
+
+    def _begin_anew(self, turn: TurnState, call_id: str) -> None:
+        """A call starts: if it had before the server was stopped, its sub-agent begins again."""
+        call, inner = self._calls.get(call_id), turn.inner.pop(call_id, None)
+        if inner is not None:
+            self._close(inner)
+        if call is None or not call.nested:
+            return
+        self._texts.drop(f"a-{call_id}-")
+        self._texts.drop(f"s-{call_id}-")
 
     def _fold_inner(self, turn: TurnState, body: NestedEvent, at: float) -> None:
         """Something happened in a sub-agent: it is shown inside the call that started it."""
@@ -195,10 +243,14 @@ class Transcript:
 
     def _reset(self, turn: TurnState, body: AttemptReset) -> None:
         turn.open = None
+        self._channel.remove(f"n-{turn.key}-wait")
         self._texts.drop(f"a-{body.message_id}-")
         self._channel.remove(f"a-{body.message_id}")
         self._calls.reset(turn, body.message_id)
-        self._note(turn, f"Attempt {body.attempt} was dropped and starts again.", body.reason)
+        if body.reason != INTERRUPTED:  # Of that the note tells with which it goes on.
+            self._note(turn, f"Attempt {body.attempt} was dropped and starts again.", body.reason)
+        # Its questions are gone with it.
+        self._say_work(turn, "Working")
 
     def _condensed(self, turn: TurnState, body: ContextCondensed) -> None:
         turn.notices += 1
@@ -231,7 +283,8 @@ class Transcript:
             self._note(turn, f"Failed: {error.message}", error.hint)
         elif body.reason:
             self._note(turn, _ENDINGS.get(body.reason, body.reason))
-        foot = Foot(at - turn.started, body.usage, body.cost, turn.model)
+        steps_of = turn.run_id if self.written_down and turn.outer is None else ""
+        foot = Foot(at - turn.started, body.usage, body.cost, turn.model, steps_of)
         self._channel.put(f"e-{turn.key}", turn.slot, foot)
         if turn.outer is not None:
             self._end_inner(turn)
@@ -268,9 +321,19 @@ class Transcript:
         asked = self._calls.asking(each)
         if asked:
             names = ", ".join(dict.fromkeys(call.name for call in asked))
-            self._say(Status("asking", f"Needs your answer: {names}", each.run_id, len(asked)))
+            words = f"Needs your answer: {names}"
+            self._say(Status("asking", words, each.run_id, len(asked), self.written_down))
         else:
-            self._say(Status("working", text or "Working", each.run_id))
+            self._say(Status("working", text or "Working", each.run_id, pauses=self.written_down))
+
+    def _say_halted(self, turn: TurnState, why: HaltedWhy, words: str) -> None:
+        """It is left by its card and not stopped."""
+        asked = len(self._calls.asking(turn))
+        if why == "paused":
+            self._say(Status("paused", "Paused", questions=asked))
+        else:
+            words = words or "The server was stopped: shall it go on?"
+            self._say(Status("asking", words, questions=asked + 1))
 
     def _say(self, status: Status) -> None:
         changed = status.state != self._status.state
@@ -278,6 +341,15 @@ class Transcript:
         self._channel.put("status-line", "status", status)
         if changed and self.state_changed is not None:
             self.state_changed()
+
+    def is_open(self, run_id: str) -> bool:
+        """Whether a run is shown that has no result yet."""
+        return run_id in self._turns
+
+    @property
+    def halted(self) -> Mapping[str, HaltedWhy]:
+        """The runs that stand still, by their ids; see `halt`."""
+        return self._halted
 
     @property
     def status(self) -> Status:

@@ -42,6 +42,8 @@ class TurnState:
     notices: int = 0
     calls: dict[str, str] = field(default_factory=dict)
     """Message id by call id, of the calls without a result."""
+    settled: dict[str, str] = field(default_factory=dict)
+    """The same of those with a result, of the newest message that has one."""
     inner: dict[str, TurnState] = field(default_factory=dict)
     """By call id, the runs of sub-agents under way."""
     begun: int = 0
@@ -52,6 +54,25 @@ class TurnState:
     def root(self) -> TurnState:
         """The run that the person's message began."""
         return self if self.outer is None else self.outer.root
+
+    def settle_call(self, call_id: str) -> None:
+        """A call has its result."""
+        message_id = self.calls.pop(call_id, "")
+        if message_id not in self.settled.values():
+            self.settled.clear()
+        self.settled[call_id] = message_id
+
+    def drop_calls(self, message_id: str) -> list[str]:
+        """Forgets the calls of a message; returns their ids."""
+        dropped: list[str] = []
+        for calls in (self.calls, self.settled):
+            ids = [call_id for call_id, its in calls.items() if its == message_id]
+            for call_id in ids:
+                del calls[call_id]
+            dropped += ids
+        for call_id in dropped:
+            self.inner.pop(call_id, None)
+        return dropped
 
     def open_calls(self) -> Iterator[str]:
         """Ids of the calls without a result, those of sub-agents too."""

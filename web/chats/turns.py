@@ -7,9 +7,11 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from web.chats.abandoning import Abandoning
 from web.chats.chat import Chat, Turn
 from web.chats.driving import Driver
-from web.chats.entries import Entries
+from web.chats.durability import Durability
+from web.chats.durable_turns import LEASE_WAIT_SECONDS, DurableTurns, without_run
 from web.chats.equipping import Equipment, TurnLimits
 from web.chats.journal import (
     DirectJournal,
@@ -21,6 +23,7 @@ from web.chats.journal import (
 )
 from web.chats.retold import RetoldRun, pictures_of
 from web.chats.run_output import RunOutput
+from web.chats.taking import same_request
 from web.chats.tasks import TaskOwner
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.event_log import EventLog
@@ -37,9 +40,6 @@ from web.harness.values.messages import Message
 
 log = logging.getLogger(__name__)
 
-LEASE_WAIT_SECONDS = 2.0
-"""For a session that somebody looks at, or another server runs."""
-
 COMMIT_AGAIN_SECONDS = 1.0
 """Between two attempts at what a store refused."""
 
@@ -47,9 +47,10 @@ RETOLD_AT_ONCE = 20
 """Events of a run that are shown again before others have the event loop."""
 
 
-class Turns(Entries):
+class Turns(DurableTurns):
     """Starts, stops and queues the turns of all chats. `tasks` owns the runs, `journal` keeps what
-    becomes of messages; without one they live as long as the process."""
+    becomes of messages; without one they live as long as the process. With `durable` the runs are
+    written down, and go on in another one."""
 
     def __init__(
         self,
@@ -62,7 +63,12 @@ class Turns(Entries):
         now: Callable[[], float],
         changed: Callable[[Chat], None],
         journal: Journal | None = None,
+        durable: Durability | None = None,
     ) -> None:
+        super().__init__()
+        self._durable = durable
+        if durable is not None:
+            self.abandoning = Abandoning(durable, runtime, events)
         self._tasks = tasks
         self._journal: Journal = journal or DirectJournal(self.take)
         self._runtime = runtime
@@ -76,7 +82,6 @@ class Turns(Entries):
         self._stopping: set[str] = set()
         self._ending: dict[str, asyncio.Event] = {}
         self._chats: dict[str, Chat] = {}
-        self._resumed: set[str] = set()
         self._own: set[str] = set()
 
     @property
@@ -134,18 +139,13 @@ class Turns(Entries):
 
         The same request id again is the same turn. Raises SessionConflict while the chat is busy
         and `queue` is not asked for, LimitExceeded, or HarnessError (`request_id_reused`) for a
-        known request id with another text.
+        known request id with another text. With a durable journal it runs once `keep` was called.
         """
         known = chat.requests.get(turn.request_id)
         if known is not None:
-            if known.text != turn.text:
-                raise HarnessError(
-                    "This request id was used for another message.",
-                    hint="Use a new request id for each message.",
-                    code="request_id_reused",
-                )
-            return known
+            return same_request(known, turn)
         self.check(turn.text, attached=bool(turn.attachments))
+        failed = chat.failed
         if chat.queue and not chat.is_busy:
             self.resume_loaded(chat)  # What waits in a chat that was just loaded comes first.
         if not chat.is_busy and not chat.queue:
@@ -164,6 +164,7 @@ class Turns(Entries):
             chat.enqueue(turn)
             self._chats[turn.run_id] = chat
         chat.remember(turn)
+        self._hold(turn, failed)
         self._journal.write(chat, TurnSent(turn))
         self._changed(chat)
         return turn
@@ -177,23 +178,32 @@ class Turns(Entries):
         """Stops a run; a waiting one is taken back. One that has ended is fine."""
         if chat.turn is not None and chat.turn.run_id == run_id:
             self._stopping.add(run_id)
-            if chat.agent is not None:
+            if self._durable is not None:
+                self._tasks.create_task(self._stop_durably(chat, run_id, self._durable))
+            elif chat.agent is not None:
                 chat.agent.cancel()
         elif chat.elsewhere is not None and chat.elsewhere.run_id == run_id:
-            self._journal.write(chat, StopAsked(run_id))
+            if self._durable is not None:
+                self._tasks.create_task(self._stop_durably(chat, run_id, self._durable))
+            else:
+                self._journal.write(chat, StopAsked(run_id))
         elif chat.dequeue(run_id) is not None:
             self._journal.write(chat, TurnTakenBack(run_id))
             self._events.append(run_id, [RunResult("cancelled", "", reason="taken_back")])
+            self._changed(chat)
 
     def retry(self, chat: Chat, run_id: str, turn: Turn) -> Turn:
-        """Runs the last turn, which failed or was stopped, once more in its own place."""
+        """Runs the last turn, which failed or was stopped, once more in its place; see `send`."""
         if chat.is_busy:
             raise SessionConflict("This chat is answering another message.")
         failed = chat.failed
         if failed is None or failed.run_id != run_id:
             raise NotFound("Only the last message of a chat can be tried again.")
         self._start(chat, turn, instead_of=failed.run_id)
+        self._replaces[turn.run_id] = failed.run_id
         chat.remember(turn)
+        self._hold(turn, failed)
+        self._journal.write(chat, TurnSent(turn, failed.run_id))
         self._changed(chat)
         return turn
 
@@ -220,8 +230,7 @@ class Turns(Entries):
             chat.dequeue(following.run_id)
 
     def resume_loaded(self, chat: Chat) -> None:
-        """The same in a chat that was loaded: another server may have sent them meanwhile."""
-        self._resumed.update(turn.run_id for turn in chat.queue)
+        """The same where another server may send them, too: one of both does."""
         with suppress(LimitExceeded):
             self.resume(chat)
 
@@ -263,20 +272,27 @@ class Turns(Entries):
             self.resume(chat)
         self._changed(chat)
 
-    def _start(self, chat: Chat, turn: Turn, instead_of: str | None = None) -> None:
+    def _check_room(self) -> None:
         if self.running >= self._limits.max_running:
             raise LimitExceeded(
                 f"{self.running} answers are being written on this server, its limit.",
                 hint="Try again in a moment. What you typed is kept.",
             )
+
+    def _start(self, chat: Chat, turn: Turn, instead_of: str | None = None) -> None:
+        self._check_room()
+        instead_of = instead_of or self._replaces.get(turn.run_id)
         chat.turn, chat.failed = turn, None
         self._chats[turn.run_id] = chat
-        self._own.add(turn.run_id)
         if not self._journal.durable:
             self._begin(chat, turn, instead_of, self._now())
-        self._running[turn.run_id] = self._tasks.create_task(self._run(chat, turn, instead_of))
+        running = self._when_kept(chat, turn, instead_of)
+        self._running[turn.run_id] = self._tasks.create_task(running)
 
     async def _run(self, chat: Chat, turn: Turn, instead_of: str | None) -> None:
+        if self._durable is not None:
+            await self._run_durably(chat, turn, instead_of)
+            return
         run_id, durable = turn.run_id, self._journal.durable
         begun = not durable
         busy = False
@@ -292,12 +308,12 @@ class Turns(Entries):
             left = services
             if not begun:
                 # Under the lease: whoever finds a run begun, and the lease free, knows it is over.
-                if await self._was_run(run_id):
+                if await self._was_run(chat, run_id, services):
                     return
                 begun = True
                 self._begin(chat, turn, instead_of, self._now())
             if instead_of is not None:
-                services.history = _without(services.history, instead_of)
+                services.history = without_run(services.history, instead_of)
             stopped = run_id in self._stopping
             await self._driver.drive(chat, turn, services, output.emit, stopped=stopped)
 
@@ -313,7 +329,7 @@ class Turns(Entries):
             waits = isinstance(error, StoreError) and output.is_held and left is not None
             if waits and await self._committed_later(chat, run_id, left):
                 pass  # The store works again, and nothing was lost.
-            elif not begun and instead_of is None and isinstance(error, SessionConflict):
+            elif not begun and isinstance(error, SessionConflict):
                 busy = True
             else:
                 if not begun:
@@ -339,7 +355,7 @@ class Turns(Entries):
         a person stops it."""
 
         async def again(services: ExecutionServices) -> None:
-            if any(message.id.startswith(f"{run_id}-") for message in services.history):
+            if _of_run(services.history, run_id):
                 return  # It had been committed after all.
             if left is None or services.revision != left.revision:
                 raise SessionConflict("Another server has gone on with this chat.")
@@ -371,17 +387,17 @@ class Turns(Entries):
         if not chat.is_deleted:
             self.resume_loaded(chat)
 
-    async def _was_run(self, run_id: str) -> bool:
+    async def _was_run(self, chat: Chat, run_id: str, services: ExecutionServices) -> bool:
         """Whether another server has run a message that waited here too."""
-        if run_id not in self._resumed:
-            return False
-        self._resumed.discard(run_id)
+        if run_id in self._instead or run_id in chat.runs or _of_run(services.history, run_id):
+            return True
         return bool((await self._events.read(run_id, 0, 1)).events)
 
     async def _go_on(self, chat: Chat, turn: Turn) -> None:
         """After a run: the next message in the queue is sent, and events take less room."""
         old = chat.runs[: -self._limits.kept_runs][-1:]
-        following = None if chat.is_deleted else chat.dequeue()
+        rests = chat.is_deleted or chat.elsewhere is not None
+        following = None if rests else chat.dequeue()
         if following is not None:
             self._start(chat, following)
         self._changed(chat)
@@ -398,6 +414,6 @@ def no_such_run() -> NotFound:
     return NotFound("There is no such run.", hint="It may have been deleted with its chat.")
 
 
-def _without(history: list[Message], run_id: str) -> list[Message]:
-    """A conversation without the messages of one run."""
-    return [message for message in history if not message.id.startswith(f"{run_id}-")]
+def _of_run(history: list[Message], run_id: str) -> bool:
+    """Whether a conversation has messages of a run."""
+    return any(message.id.startswith(f"{run_id}-") for message in history)

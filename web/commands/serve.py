@@ -97,6 +97,19 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "sqlite:////PATH from the root) or postgresql://USER@HOST/DATABASE [HARNESS_WEB_STORE]",
     )
     parser.add_argument(
+        "--backend",
+        metavar="BACKEND",
+        help="where answers under way are written down, so that they go on after a crash: "
+        "sqlite:///PATH, postgresql://..., temporal://HOST:PORT/NAMESPACE?events=STORE or none; by "
+        "default the store, where it is a database. It is the store too [HARNESS_WEB_BACKEND]",
+    )
+    parser.add_argument(
+        "--resume",
+        metavar="WAY",
+        help="answers that were cut off go on by themselves (auto, default), or when you say so "
+        "in the page (ask) [HARNESS_WEB_RESUME]",
+    )
+    parser.add_argument(
         "--mcp-config",
         metavar="FILE",
         help="MCP servers that every chat has; a JSON file as below [HARNESS_WEB_MCP_CONFIG]",

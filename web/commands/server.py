@@ -18,6 +18,7 @@ from types import FrameType
 from typing import NoReturn
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from web.harness.sessions.opening import store_kind
 from web.harness.values.errors import HarnessError
@@ -39,8 +40,11 @@ class CannotServe(HarnessError):
     code = "cannot_serve"
 
 
-def serve(settings: Settings) -> None:
-    """Serves until SIGINT or SIGTERM, then exits with 0. Raises CannotServe before it listens."""
+def serve(settings: Settings, make_app: Callable[[Settings], ASGIApp] | None = None) -> None:
+    """Serves until SIGINT or SIGTERM, then exits with 0. Raises CannotServe before it listens.
+
+    `make_app` makes another application than the usual one.
+    """
     logging.basicConfig(
         level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
     )
@@ -53,15 +57,16 @@ def serve(settings: Settings) -> None:
     # Before anybody can reach it: a server that would know nobody does not listen.
     request_identity(settings)
     _use_data_dir(settings.data_dir)
-    if settings.store != "memory":
+    if settings.chat_store != "memory":
         # What is wrong with it is said in a line, before anybody is promised an address.
-        asyncio.run(_try_store(settings.store))
+        asyncio.run(_try_store(settings.chat_store))
     listener = listen(settings.host, settings.port)
 
     from web.app import create_app
 
+    make_app = make_app or create_app
     config = uvicorn.Config(
-        create_app(settings),
+        make_app(settings),
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -153,7 +158,7 @@ def _greet(settings: Settings, listener: socket.socket) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listener.getsockname()[1]}"
     kept = {"memory": "in memory", "sqlite": "in SQLite", "postgresql": "in PostgreSQL"}
-    where = kept[store_kind(settings.store) or "memory"]
+    where = kept[store_kind(settings.chat_store) or "memory"]
     print(
         f"harness-web is at {address}  (model {settings.models[0]}, chats are kept {where})",
         flush=True,

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from web.harness.agent.options import (
         AgentOptions as AgentOptions,
     )
+    from web.harness.agent.pausing import (
+        RunPaused as RunPaused,
+    )
     from web.harness.agent.questions import (
         Answer as Answer,
     )
@@ -55,6 +58,28 @@ if TYPE_CHECKING:
         ResourceLease as ResourceLease,
         ResourcePool as ResourcePool,
     )
+    from web.harness.runtime.agent_runtime import (
+        AgentRuntime as AgentRuntime,
+    )
+    from web.harness.runtime.answering import (
+        RunInfo as RunInfo,
+    )
+    from web.harness.runtime.backend import (
+        Backend as Backend,
+        Performed as Performed,
+        Turn as Turn,
+    )
+    from web.harness.runtime.handle import (
+        RunHandle as RunHandle,
+    )
+    from web.harness.runtime.sql import (
+        PostgresBackend as PostgresBackend,
+        SqlBackend as SqlBackend,
+        SQLiteBackend as SQLiteBackend,
+    )
+    from web.harness.runtime.temporal.backend import (
+        TemporalBackend as TemporalBackend,
+    )
     from web.harness.sessions.event_log import (
         EventLog as EventLog,
         InMemoryEventLog as InMemoryEventLog,
@@ -67,6 +92,17 @@ if TYPE_CHECKING:
     from web.harness.sessions.in_memory import (
         InMemoryHarnessSessionStore as InMemoryHarnessSessionStore,
         InMemorySessionStore as InMemorySessionStore,
+    )
+    from web.harness.sessions.journal import (
+        CallRecord as CallRecord,
+        Execution as Execution,
+        Executions as Executions,
+        GivenAnswer as GivenAnswer,
+        NumberedStep as NumberedStep,
+        Recorded as Recorded,
+        RunJournal as RunJournal,
+        Step as Step,
+        Submission as Submission,
     )
     from web.harness.sessions.opening import (
         Stores as Stores,
@@ -200,6 +236,7 @@ if TYPE_CHECKING:
         NestedEvent as NestedEvent,
         Note as Note,
         PlanStep as PlanStep,
+        RecoveryAnswered as RecoveryAnswered,
         RecoveryRequired as RecoveryRequired,
         RunResult as RunResult,
         TextDelta as TextDelta,
@@ -248,6 +285,7 @@ _NAMES = {
         "web.harness.agent.agent": "Agent",
         "web.harness.agent.extensions": "BaseExtension Extension Instructing",
         "web.harness.agent.options": "AgentOptions",
+        "web.harness.agent.pausing": "RunPaused",
         "web.harness.agent.questions": "Answer",
         "web.harness.agent.sessions": "agent_of snapshot_of",
         "web.harness.host": "Driver ExecutionServices HarnessRuntime",
@@ -258,9 +296,19 @@ _NAMES = {
         "web.harness.memory.prompt": "memory_prompt",
         "web.harness.providers": "make_provider",
         "web.harness.resources": "ResourceLease ResourcePool",
+        "web.harness.runtime.agent_runtime": "AgentRuntime",
+        "web.harness.runtime.answering": "RunInfo",
+        "web.harness.runtime.backend": "Backend Performed Turn",
+        "web.harness.runtime.handle": "RunHandle",
+        "web.harness.runtime.sql": "PostgresBackend SqlBackend SQLiteBackend",
+        "web.harness.runtime.temporal.backend": "TemporalBackend",
         "web.harness.sessions.event_log": "EventLog InMemoryEventLog",
         "web.harness.sessions.identity": "LOCAL_IDENTITY HarnessIdentity check_scope",
         "web.harness.sessions.in_memory": "InMemoryHarnessSessionStore InMemorySessionStore",
+        "web.harness.sessions.journal": (
+            "CallRecord Execution Executions GivenAnswer NumberedStep Recorded RunJournal Step "
+            "Submission"
+        ),
         "web.harness.sessions.opening": "Stores open_stores",
         "web.harness.sessions.process": "ProcessSessionStore",
         "web.harness.sessions.records": "Blobs KeptBlob Record Records",
@@ -296,9 +344,9 @@ _NAMES = {
         ),
         "web.harness.values.events": (
             "ApprovalRequired AttemptReset ContextCondensed ErrorReport Event EventBody "
-            "InputAnswered InputRequired NestedEvent Note PlanStep RecoveryRequired RunResult "
-            "TextDelta ThinkingDelta ToolCallDelta ToolCallStart ToolProgress ToolResult "
-            "UsageReport Waiting"
+            "InputAnswered InputRequired NestedEvent Note PlanStep RecoveryAnswered "
+            "RecoveryRequired RunResult TextDelta ThinkingDelta ToolCallDelta ToolCallStart "
+            "ToolProgress ToolResult UsageReport Waiting"
         ),
         "web.harness.values.json_form": "JsonRefused NotSerialisable",
         "web.harness.values.learned_limits": "LearnedLimits",
@@ -316,7 +364,8 @@ _NAMES = {
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = sorted(_HOME)
+# What needs an extra is not in here: `import *` works without.
+__all__ = sorted(_HOME.keys() - {"TemporalBackend"})
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+Commit = Callable[[SessionLease, SessionSnapshot], Awaitable[SessionSnapshot]]
+"""Commits a snapshot in place of `SessionLease.commit`, and something else along with it."""
+
 
 @dataclass(slots=True)
 class ExecutionServices:
@@ -34,6 +37,8 @@ class ExecutionServices:
     False by a driver whose run failed or was cancelled. `revision` and `was_replayable` say what
     the session was before. `resource` lends live things (see `ResourceLease.resource`), to tools
     too where an agent is given it: `Agent(..., state=services.state, resource=services.resource)`.
+    A driver whose run is written down elsewhere and goes on later sets `commits` False: the session
+    stays as it was. `commit` is how the snapshot is committed, the lease's own where it is None.
     """
 
     identity: HarnessIdentity
@@ -45,6 +50,8 @@ class ExecutionServices:
     revision: int = 0
     was_replayable: bool = True
     resource: GetResource = no_resources
+    commits: bool = True
+    commit: Commit | None = None
 
 
 class Driver(Protocol[T_co]):
@@ -180,17 +187,24 @@ async def _release(lease: SessionLease) -> None:
 
 
 async def _commit(lease: SessionLease, services: ExecutionServices) -> None:
+    if not services.commits:
+        return
     left = SessionSnapshot(
         tuple(services.history),
         services.conversations,
         services.state,
         replayable=services.replayable,
     )
+    commit = services.commit or _plainly
     try:
-        await lease.commit(left)
+        await commit(lease, left)
     except NotSerialisable as error:
         # A tool that kept what no store can keep must not cost the conversation.
         settled = await lease.read()
-        await lease.commit(replace(left, state=settled.state, replayable=False))
+        await commit(lease, replace(left, state=settled.state, replayable=False))
         error.hint = "The messages were kept, and the state as it was before the run."
         raise
+
+
+async def _plainly(lease: SessionLease, snapshot: SessionSnapshot) -> SessionSnapshot:
+    return await lease.commit(snapshot)

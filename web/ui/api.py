@@ -12,8 +12,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat, Turn
-from web.chats.inputs import open_inputs
-from web.chats.listed_calls import all_calls
 from web.chats.setup import checked_setup
 from web.harness.sessions.event_log import EventLog
 from web.harness.values.events import RunResult, event_data
@@ -27,14 +25,11 @@ from web.ui.api_shapes import (
     ChatChange,
     ChatLimitsTold,
     ChatMessage,
-    ChatSummary,
     ChatWhole,
     Health,
     InputReply,
     NewChat,
     Nothing,
-    OpenInput,
-    OpenQuestion,
     QueuedMessage,
     RunStarted,
     RunState,
@@ -43,8 +38,11 @@ from web.ui.api_shapes import (
 )
 from web.ui.api_skills import SKILL_OPERATIONS
 from web.ui.api_snapshots import SNAPSHOT_OPERATIONS
+from web.ui.api_steps import STEP_OPERATIONS
+from web.ui.chat_lists import LIST_OPERATION
 from web.ui.chat_summaries import active_run, summary_of
 from web.ui.event_stream import EventStream, while_known
+from web.ui.open_questions import inputs_of, questions_of, recoveries_of
 from web.ui.openapi import describe
 from web.ui.operations import Call, Operation, Query, operation_routes
 from web.ui.run_events import read_cursor, run_events
@@ -74,16 +72,11 @@ async def create_chat(call: Call[NewChat]) -> ChatWhole:
         system_prompt=asked.system_prompt or "",
         request_id=asked.request_id or "",
     )
-    return _whole(chat)
-
-
-async def list_chats(call: Call[Nothing]) -> list[ChatSummary]:
-    found = await call.services.chats.known(call.identity)
-    return [ChatSummary(**summary_of(each)) for each in found]
+    return await _whole(call, chat)
 
 
 async def get_chat(call: Call[Nothing]) -> ChatWhole:
-    return _whole(_chat(call))
+    return await _whole(call, _chat(call))
 
 
 async def change_chat(call: Call[ChatChange]) -> ChatWhole:
@@ -96,7 +89,7 @@ async def change_chat(call: Call[ChatChange]) -> ChatWhole:
         system_prompt=asked.system_prompt,
         setup=checked_setup(limits, chat.record.setup),
     )
-    return _whole(chat)
+    return await _whole(call, chat)
 
 
 async def delete_chat(call: Call[Nothing]) -> None:
@@ -104,7 +97,9 @@ async def delete_chat(call: Call[Nothing]) -> None:
 
 
 async def restore_chat(call: Call[Nothing]) -> ChatWhole:
-    return _whole(await call.services.chats.restore(call.identity, call.path["chat_id"]))
+    return await _whole(
+        call, await call.services.chats.restore(call.identity, call.path["chat_id"])
+    )
 
 
 async def send_message(call: Call[NewMessage]) -> RunStarted:
@@ -154,7 +149,7 @@ async def retry_run(call: Call[Nothing]) -> RunStarted:
 
 async def answer_approval(call: Call[ApprovalAnswer]) -> RunStatus:
     chat, asked = _chat_of_run(call), call.body
-    call.services.chats.decide(
+    await call.services.chats.decide(
         chat,
         call.path["key"],
         asked.decision,
@@ -167,7 +162,7 @@ async def answer_approval(call: Call[ApprovalAnswer]) -> RunStatus:
 
 async def answer_input(call: Call[InputReply]) -> RunStatus:
     chat, asked = _chat_of_run(call), call.body
-    call.services.chats.answer_input(
+    await call.services.chats.answer_input(
         chat, call.path["key"], asked.action, asked.content, run_id=call.path["run_id"]
     )
     return await _run_status(call, chat)
@@ -186,7 +181,8 @@ async def health(call: Call[Nothing]) -> Health:
     )
 
 
-_SENDING = ("session_conflict", "limit_exceeded", "configuration_error")
+_NOT_KEPT = ("store_full", "store_locked", "store_busy", "store_read_only", "store_unavailable")
+_SENDING = ("session_conflict", "limit_exceeded", "configuration_error", *_NOT_KEPT)
 _AFTER = Query("after", "Number of the last event that the reader has; 0 for all.", "^[0-9]{1,15}$")
 
 OPERATIONS: tuple[Operation[Any], ...] = (
@@ -200,7 +196,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
         201,
         ("configuration_error", "too_long", "limit_exceeded"),
     ),
-    Operation("GET", "/api/chats", "All chats", list_chats, Nothing, list[ChatSummary]),
+    LIST_OPERATION,
     Operation(
         "GET",
         "/api/chats/{chat_id}",
@@ -311,6 +307,7 @@ OPERATIONS: tuple[Operation[Any], ...] = (
     *SKILL_OPERATIONS,
     *MEMORY_OPERATIONS,
     *SNAPSHOT_OPERATIONS,
+    *STEP_OPERATIONS,
     Operation("GET", "/api/health", "Is the server well", health, Nothing, Health),
 )
 
@@ -323,7 +320,8 @@ def _chat_of_run(call: Call[Any]) -> Chat:
     return call.services.chats.run(call.identity, call.path["run_id"])
 
 
-def _whole(chat: Chat) -> ChatWhole:
+async def _whole(call: Call[Any], chat: Chat) -> ChatWhole:
+    messages = await call.services.chats.messages(chat)
     return ChatWhole(
         **summary_of(chat),
         system_prompt=chat.record.system_prompt,
@@ -331,39 +329,11 @@ def _whole(chat: Chat) -> ChatWhole:
         turns=chat.spending.turns,
         usage=UsageTold.model_validate(chat.spending.totals.usage),
         cost=chat.spending.totals.cost,
-        messages=tuple(map(ChatMessage.model_validate, chat.messages)),
+        messages=tuple(map(ChatMessage.model_validate, messages)),
         queue=tuple(map(QueuedMessage.model_validate, chat.queue)),
-        questions=_questions(chat),
-        inputs=_inputs(chat),
-    )
-
-
-def _questions(chat: Chat) -> tuple[OpenQuestion, ...]:
-    return tuple(
-        OpenQuestion(
-            key=call.question.key,
-            run_id=call.run_id,
-            call_id=call.call_id,
-            name=call.name,
-            arguments=call.arguments or {},
-            preview=call.question.preview,
-            always_asks=call.question.always_asks,
-        )
-        for call in all_calls(chat.channel)
-        if call.status == "asking" and call.question is not None
-    )
-
-
-def _inputs(chat: Chat) -> tuple[OpenInput, ...]:
-    return tuple(
-        OpenInput(
-            key=asked.key,
-            run_id=call.run_id,
-            call_id=call.call_id,
-            name=call.name,
-            request=asked.request,
-        )
-        for call, asked in open_inputs(chat.channel)
+        questions=questions_of(chat),
+        inputs=inputs_of(chat),
+        recoveries=recoveries_of(chat),
     )
 
 
@@ -381,6 +351,8 @@ async def _run_status(call: Call[Any], chat: Chat) -> RunStatus:
 def _run_state(chat: Chat, run_id: str) -> RunState:
     if any(turn.run_id == run_id for turn in chat.queue):
         return "queued"
+    if run_id in chat.transcript.halted:
+        return "paused"
     if active_run(chat) != run_id:
         return "ended"
     return "asking" if chat.state == "asking" else "running"

@@ -25,7 +25,19 @@ RequestId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Arguments = Annotated[dict[str, Any], AfterValidator(_finite)]
 
 
-RunState = Literal["queued", "running", "asking", "ended"]
+RunState = Literal["queued", "running", "asking", "paused", "ended"]
+
+CHAT_STATE_WORDS = (
+    "`working`: a run is under way, or messages wait and are answered by and by; `asking`: the run "
+    "waits for a person's answer; `paused`: it was paused, and goes on when a person says so; "
+    "`failed`: the last run failed or was cut off, and nothing waits; `idle`: there is "
+    "nothing to do."
+)
+RUN_STATE_WORDS = (
+    "`queued`: the message waits for the runs before it; `running`: it is under way; `asking`: it "
+    "waits for a person's answer; `paused`: it was paused or cut off, and stands still until it is "
+    "resumed or left; `ended`: it has its result, or was taken back while it waited."
+)
 
 
 class Asked(BaseModel):
@@ -176,12 +188,22 @@ class OpenInput(Told):
     request: dict[str, Any]
 
 
+class OpenRecovery(Told):
+    """A call that ran when the server was stopped: a person says what became of it."""
+
+    key: str
+    run_id: str
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
 class ChatSummary(Told):
     id: str
     title: str
     model: str
-    state: ChatState
-    active_run: str | None
+    state: ChatState = Field(description=CHAT_STATE_WORDS)
+    active_run: str | None = Field(description="The run under way, here or on another server.")
     created_at: float = Field(description="Seconds since the epoch.")
     updated_at: float = Field(description="When the last message was sent.")
 
@@ -219,6 +241,7 @@ class ChatWhole(ChatSummary):
     queue: tuple[QueuedMessage, ...] = Field(description="Messages that wait, oldest first.")
     questions: tuple[OpenQuestion, ...]
     inputs: tuple[OpenInput, ...]
+    recoveries: tuple[OpenRecovery, ...] = Field(description="Calls of which nobody knows.")
 
 
 class RunStarted(Told):
@@ -229,7 +252,7 @@ class RunStarted(Told):
 class RunStatus(Told):
     run_id: str
     chat_id: str
-    state: RunState
+    state: RunState = Field(description=RUN_STATE_WORDS)
     result: dict[str, Any] | None = Field(description="The data of `run_result` once it ended.")
 
 

@@ -9,9 +9,12 @@ from web.chats.records import UNTITLED, ChatRecord
 
 
 def active_run(chat: Chat) -> str | None:
-    """The run under way; one whose result is out may still be put away, and is none."""
+    """The run under way, or one that stands still; one whose result is out may still be put away,
+    and is none."""
+    if chat.transcript.halted:
+        return next(iter(chat.transcript.halted))
     turn = chat.turn or chat.elsewhere
-    return turn.run_id if turn and chat.state in ("working", "asking") else None
+    return turn.run_id if turn and chat.run_state in ("working", "asking", "paused") else None
 
 
 def summary_of(chat: Chat | ChatRecord) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import HTTPConnection
@@ -13,32 +11,23 @@ from starlette.types import Message, Send
 from web.harness.values.errors import HarnessError
 from web.ui.services import UiServices
 
-KNOWN_SECONDS = 1.0
-"""So long a stream goes on for somebody who is not known any more."""
-
 
 def while_known(
     services: UiServices, connection: HTTPConnection, pieces: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
     """The pieces of a stream, until whoever opened it is not known any more: a token may be taken
-    back meanwhile."""
-    return pieces if services.identity.is_local else _while_known(services, connection, pieces)
+    back, or given to somebody else, meanwhile."""
+    if services.identity.is_local:
+        return pieces
+    identity = services.identify(connection)
 
+    def is_known() -> bool:
+        try:
+            return services.identify(connection) == identity
+        except HarnessError:
+            return False
 
-async def _while_known(
-    services: UiServices, connection: HTTPConnection, pieces: AsyncGenerator[bytes, None]
-) -> AsyncGenerator[bytes, None]:
-    loop = asyncio.get_running_loop()
-    checked = loop.time()
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if loop.time() - checked > KNOWN_SECONDS:
-                try:
-                    services.identify(connection)
-                except HarnessError:
-                    return
-                checked = loop.time()
-            yield piece
+    return services.known_streams.while_known(pieces, is_known)
 
 
 class EventStream(EventSourceResponse):

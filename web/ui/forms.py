@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from web.chats.chat import Chat
+from web.chats.chat import Chat, attachment_part
 from web.chats.inputs import find_input
 from web.chats.setup import typed_setup
 from web.harness.tools.forms import read_typed
@@ -91,6 +91,7 @@ class _Forms:
         _refuse_files(fields)
         off = chat.record.skills_off
         await self._chats.skills.check_called(chat.identity, fields.get("text", ""), off)
+        before = {each.id for each in chat.record.attachments}
         await self._chats.send(
             chat,
             fields.get("text", ""),
@@ -99,7 +100,10 @@ class _Forms:
             model=fields.get("model", ""),
             attached=True,
         )
-        return stay(request, chat)
+        went = before - {each.id for each in chat.record.attachments}
+        # Their chips may be on the page for a while yet: it has to know that nothing waits there.
+        ids = sorted(attachment_part(each) for each in went)
+        return stay(request, chat, {"attachments-sent": {"ids": ids}} if ids else None)
 
     async def stop(self, chat: Chat, fields: Fields, request: Request) -> Response:
         self._chats.stop(chat, fields.get("run_id", ""))
@@ -110,7 +114,7 @@ class _Forms:
         decision = next((each for each in get_args(Decision) if each == given), None)
         if decision is None:
             raise HarnessError("There is no such answer.", code="invalid_arguments")
-        self._chats.decide(
+        await self._chats.decide(
             chat,
             request.path_params["key"],
             decision,
@@ -132,7 +136,7 @@ class _Forms:
             content, faults = read_typed(asked.fields, typed)
             if faults:
                 return refused_input(self._services, request, asked, typed, faults)
-        self._chats.answer_input(chat, key, action, content)
+        await self._chats.answer_input(chat, key, action, content)
         return stay(request, chat)
 
     async def revoke(self, chat: Chat, fields: Fields, request: Request) -> Response:

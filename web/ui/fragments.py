@@ -97,12 +97,38 @@ class Fragments:
         self._collect(channel, slot, current, pieces)
         return Markup("".join(pieces))  # noqa: S704 (templates escaped every piece)
 
+    async def gathered(self, channel: Channel, slot: str) -> Markup:
+        """The same of a slot with thousands of parts, letting others have the event loop in
+        between. What changes meanwhile has a version of its own, and comes by the stream."""
+        pieces: list[str] = []
+        slices = Slices()
+        for part in channel.slot(slot):
+            rendered = self._rendered(channel.name, part)
+            pieces.append(rendered.before)
+            if rendered.after:
+                self._collect(channel, part.id, "", pieces)
+                pieces.append(rendered.after)
+            await slices.pause()
+        return Markup("".join(pieces))  # noqa: S704 (templates escaped every piece)
+
     def regions(
-        self, chats: Channel, chat: Channel | None = None, *, current: str = ""
+        self,
+        chats: Channel,
+        chat: Channel | None = None,
+        *,
+        current: str = "",
+        log: Markup | None = None,
     ) -> Callable[[str, str], Markup]:
-        """`region(channel name, slot)` as page templates call it, over these channels."""
+        """`region(channel name, slot)` as page templates call it, over these channels. `log` is
+        what was gathered of the chat's."""
         channels = {channel.name: channel for channel in (chats, chat) if channel is not None}
-        return lambda name, slot: self.region(channels[name], slot, current=current)
+
+        def region(name: str, slot: str) -> Markup:
+            if log is not None and chat is not None and (name, slot) == (chat.name, "log"):
+                return log
+            return self.region(channels[name], slot, current=current)
+
+        return region
 
     def _collect(self, channel: Channel, slot: str, current: str, pieces: list[str]) -> None:
         for part in channel.slot(slot):

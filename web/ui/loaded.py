@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from web.harness.sessions.identity import HarnessIdentity
 from web.harness.values.errors import HarnessError
 from web.ui.services import UiServices
 
@@ -30,33 +31,47 @@ class LoadedChats:
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (
-            scope["type"] == "http"
-            and self._services.chats.kept is not None
-            and not scope["path"].startswith(_LEFT_ALONE)
-        ):
-            await self._load(scope)
-        await self._app(scope, receive, send)
-
-    async def _load(self, scope: Scope) -> None:
-        try:
-            identity = self._services.identify(HTTPConnection(scope))
-        except HarnessError:
-            return  # The route refuses a stranger, if it has to.
         chats = self._services.chats
-        if scope["path"] in _STREAMS:
-            # One chat that cannot be read ends no stream of others: it is told to be gone.
-            await chats.prepare(identity)
-            for chat_id in _asked(scope)[:MAX_STREAM_CHATS]:
-                try:
-                    await chats.load(identity, chat_id)
-                except HarnessError as error:
-                    chats.could_not_load(chat_id, error)
+        if (
+            scope["type"] != "http"
+            or chats.kept is None
+            or scope["path"].startswith(_LEFT_ALONE)
+            or (identity := self._identity(scope)) is None
+        ):
+            await self._app(scope, receive, send)
             return
-        await chats.prepare(identity, _named(scope["path"]))
+        names = _named(scope)
+        # What is done with them holds on to them: they stay in memory until it has ended.
+        with chats.using(identity, names):
+            await self._load(scope, identity, names)
+            await self._app(scope, receive, send)
+
+    def _identity(self, scope: Scope) -> HarnessIdentity | None:
+        try:
+            return self._services.identify(HTTPConnection(scope))
+        except HarnessError:
+            return None  # The route refuses a stranger, if it has to.
+
+    async def _load(self, scope: Scope, identity: HarnessIdentity, names: list[str]) -> None:
+        chats = self._services.chats
+        if scope["path"] not in _STREAMS:
+            await chats.prepare(identity, names)
+            if (run := _RUN.fullmatch(scope["path"])) is not None:
+                await chats.hear_of(identity, names[0], run[1])
+            return
+        # One chat that cannot be read ends no stream of others: it is told to be gone.
+        await chats.prepare(identity)
+        for chat_id in names:
+            try:
+                await chats.load(identity, chat_id)
+            except HarnessError as error:
+                chats.could_not_load(chat_id, error)
 
 
-def _named(path: str) -> list[str]:
+def _named(scope: Scope) -> list[str]:
+    path = scope["path"]
+    if path in _STREAMS:
+        return _asked(scope)[:MAX_STREAM_CHATS]
     if (chat := _CHAT.fullmatch(path)) is not None:
         return [chat[1]]
     if (run := _RUN.fullmatch(path)) is not None:

@@ -130,6 +130,7 @@ async def _shell(
     version = services.chats.clock.version
     for channel in channels:
         await services.fragments.warm(channel.name, channel.parts())
+    log = await services.fragments.gathered(chat.channel, "log") if chat is not None else None
     return {
         "theme": theme_of(request),
         "title": chat.title if chat else "",
@@ -144,7 +145,10 @@ async def _shell(
         "version": version,
         "epoch": services.chats.clock.epoch,
         "region": services.fragments.regions(
-            side_bar, chat.channel if chat else None, current=chat.id if chat else ""
+            side_bar,
+            chat.channel if chat else None,
+            current=chat.id if chat else "",
+            log=log,
         ),
         "who": _who(services, request),
         "draft": chat.record.draft if chat else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -10,7 +11,9 @@ from jinja2 import Environment
 from starlette.requests import HTTPConnection
 
 from web.chats.chat import Chat
+from web.chats.opened_runs import OpenedRuns
 from web.chats.registry import Chats
+from web.chats.run_control import NoRunControl, RunControl
 from web.chats.snapshots import ChatSnapshots
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.sessions.event_log import EventLog
@@ -20,6 +23,7 @@ from web.harness.tools.tool import Tool
 from web.harness.values.errors import HarnessError
 from web.ui.fragments import Fragments
 from web.ui.identity import RequestIdentity, unknown_identity
+from web.ui.known_streams import KnownStreams
 from web.ui.open_streams import OpenStreams
 from web.ui.skill_uploads import SkillUploads
 
@@ -33,7 +37,8 @@ class UiServices:
 
     `tools` lists what a chat has (None: what a new chat would have). `demo` is true where no
     model with a key is offered. `memory` says in words what becomes of chats. `files` are those
-    that a chat made or was given; one has at most `max_file_bytes`.
+    that a chat made or was given; one has at most `max_file_bytes`. `runs` are those that are
+    written down.
     """
 
     chats: Chats
@@ -53,6 +58,10 @@ class UiServices:
     max_file_bytes: int
     snapshots: ChatSnapshots
     skill_uploads: SkillUploads = field(default_factory=SkillUploads)
+    known_streams: KnownStreams = field(default_factory=KnownStreams)
+    runs: RunControl = field(default_factory=NoRunControl)
+    opened_runs: OpenedRuns = field(default_factory=lambda: OpenedRuns(secrets.token_urlsafe))
+    now: Callable[[], float] = time.time
 
     @property
     def page_token(self) -> str:

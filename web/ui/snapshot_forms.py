@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from web.chats.chat import Chat
 from web.chats.chat_limits import check_request_id
+from web.chats.run_files import is_run_file
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.values.errors import HarnessError, LimitExceeded
 from web.harness.values.text import amount
@@ -18,8 +19,8 @@ from web.ui.form_data import fields_of, read_form
 from web.ui.forms import leave
 from web.ui.services import UiServices
 
-SNAPSHOTS = re.compile(r"(?:/api)?/chats/from-snapshot")
-"""The addresses that take snapshots."""
+SNAPSHOTS = re.compile(r"(?:/api)?/chats/from-snapshot|/api/opened-runs")
+"""The addresses that take snapshots, and runs that were exported."""
 
 FORM_BYTES = 8 * 1024
 """Of a request with a snapshot, what a form puts around it."""
@@ -34,7 +35,14 @@ def snapshot_form_routes(services: UiServices) -> list[Route]:
         return snapshot_file(chat.id, await services.snapshots.save(chat))
 
     async def load(request: Request) -> Response:
-        chat = await loaded(services, request, services.identify(request))
+        """A snapshot becomes a chat; a run that was exported is opened to be looked at."""
+        identity = services.identify(request)
+        with services.snapshots.place():
+            data, request_id = await _given(services, request)
+            if is_run_file(data):
+                opened_id = await services.opened_runs.open(identity, data)
+                return leave(request, f"/opened-runs/{opened_id}")
+            chat = await services.snapshots.load(identity, data, request_id=request_id)
         return leave(request, f"/chats/{chat.id}")
 
     return [
@@ -54,13 +62,24 @@ def snapshot_file(chat_id: str, data: bytes) -> Response:
 
 async def loaded(services: UiServices, request: Request, identity: HarnessIdentity) -> Chat:
     """The chat that is made of the part `file` of a form."""
-    snapshots = services.snapshots
-    with snapshots.place():
-        async with read_form(request, max_files=1, kept=_KEPT) as form:
-            request_id = fields_of(request, form).get("request_id", "")
-            check_request_id(request_id)
-            data = await _bytes(form, snapshots.max_bytes)
-        return await snapshots.load(identity, data, request_id=request_id)
+    with services.snapshots.place():
+        data, request_id = await _given(services, request)
+        return await services.snapshots.load(identity, data, request_id=request_id)
+
+
+async def opened_run(services: UiServices, request: Request, identity: HarnessIdentity) -> str:
+    """The id under which a run is open that is the part `file` of a form."""
+    with services.snapshots.place():
+        data, _ = await _given(services, request)
+        return await services.opened_runs.open(identity, data)
+
+
+async def _given(services: UiServices, request: Request) -> tuple[bytes, str]:
+    """The part `file` of a form, and the request id that came with it."""
+    async with read_form(request, max_files=1, kept=_KEPT) as form:
+        request_id = fields_of(request, form).get("request_id", "")
+        check_request_id(request_id)
+        return await _bytes(form, services.snapshots.max_bytes), request_id
 
 
 async def _bytes(form: FormData, most: int) -> bytes:

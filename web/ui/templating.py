@@ -50,6 +50,8 @@ def make_environment(templates: Path, *, zone: tzinfo | None = None) -> Environm
         bytecode_cache=COMPILED,
     )
     environment.globals["page_token"] = secrets.token_urlsafe(24)
+    # A demo has a way to end its server from the page; nothing else has.
+    environment.globals["kill_path"] = ""
     environment.filters.update(
         time=time_in(zone),
         clock=clock_in(zone),

@@ -14,7 +14,7 @@ from tests.browser.client.pages import form
 from tests.browser.client.server import Sent, error
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import Page, Route
 
 pytestmark = pytest.mark.anyio
 
@@ -46,6 +46,7 @@ class Held:
         return self.answer or await accept(sent)
 
 
+@pytest.mark.full
 async def test_enter_sends_and_shift_enter_breaks_the_line(scene: Scene) -> None:
     page = await scene.open()
     await page.click(BOX)
@@ -110,6 +111,70 @@ async def test_two_quick_sends_are_one_request(scene: Scene) -> None:
     await page.press(BOX, "Enter")
     await expect(page.locator(BOX)).to_have_value("")
     assert messages(scene) == ["once", "again"]
+
+
+async def test_another_message_that_is_sent_meanwhile_follows_by_itself(scene: Scene) -> None:
+    scene.script.answers[SEND] = held = Held()
+    page = await scene.open()
+    await page.fill(BOX, "first")
+    await page.press(BOX, "Enter")
+    await page.fill(BOX, "second")
+    await page.press(BOX, "Enter")
+    await page.press(BOX, "Enter")
+    await scene.script.until(lambda: messages(scene) == ["first"])
+    held.go.set()
+    await scene.script.until(lambda: len(messages(scene)) > 1)
+    await expect(page.locator(BOX)).to_have_value("")
+    await page.press(BOX, "Enter")
+    await page.fill(BOX, "third")
+    await page.press(BOX, "Enter")
+    await scene.script.until(lambda: messages(scene)[-1] == "third")
+    assert messages(scene) == ["first", "second", "third"]
+
+
+async def test_a_key_that_is_held_down_sends_once(scene: Scene) -> None:
+    scene.complaints.allow("409|Response Status Error")
+    scene.script.answers[SEND] = held = Held(error("This chat is busy."))
+    page = await scene.open()
+    await page.fill(BOX, "precious")
+    await page.keyboard.down("Enter")
+    held.go.set()
+    await expect(page.locator("[data-composer] [role=alert]")).to_have_text("This chat is busy.")
+    await page.keyboard.down("Enter")
+    await page.keyboard.down("Enter")
+    await page.keyboard.up("Enter")
+    scene.script.answers[SEND] = accept
+    await page.press(BOX, "Enter")
+    await expect(page.locator(BOX)).to_have_value("")
+    assert len(messages(scene)) == 2
+
+
+async def test_a_button_is_not_pressed_again_before_what_became_of_it_is_shown(
+    scene: Scene,
+) -> None:
+    path, going = "/chats/one/retry", asyncio.Event()
+    asked = f"<div @>Failed {form(path, '<button>Try again</button>')}</div>"
+    scene.script.put("one", "failed", asked)
+    page = await scene.open()
+
+    async def hold(route: Route) -> None:
+        await going.wait()
+        await route.continue_()
+
+    await page.route("**/changes?*", hold)
+    async with page.expect_response(f"**{path}"):
+        await page.click("#failed button")
+    await page.dblclick("#failed button")
+    going.set()
+    scene.script.put("one", "failed", asked.replace("Failed", "Failed again"))
+    await expect(page.locator("#failed")).to_contain_text("Failed again")
+    # It is a new question then; as soon as the page knows, it can be answered.
+    await page.wait_for_function(
+        """() => { document.querySelector("#failed button").click();
+          return performance.getEntriesByType("resource").filter(
+            (each) => each.name.endsWith("/retry")).length > 1; }"""
+    )
+    assert len(scene.script.asked(path, "POST")) == 2
 
 
 @pytest.mark.full
@@ -299,6 +364,7 @@ BELOW = """() => { const log = document.querySelector("[data-log]");
 AT_END = f"() => ({BELOW})() <= 1"
 
 
+@pytest.mark.full
 async def test_the_log_follows_only_a_reader_at_its_end(scene: Scene) -> None:
     page = await scene.open()
     await fill_log(scene, page, 0, 40)

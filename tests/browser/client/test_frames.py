@@ -252,7 +252,7 @@ async def test_frames_are_applied_at_once_in_a_tab_that_nobody_sees(scene: Scene
     )  # by time, as there are no animation frames
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.full)])
 async def test_any_changes_in_any_frames_end_in_what_a_fresh_page_shows(
     scene: Scene, seed: int
 ) -> None:

@@ -41,6 +41,7 @@ async def test_enter_sends_and_shift_enter_breaks_the_line(stage: Stage) -> None
     assert len(stage.model.requests) == 2
 
 
+@pytest.mark.full
 async def test_enter_that_ends_a_composition_does_not_send(stage: Stage) -> None:
     page = await stage.open(f"/chats/{await stage.answered('Hello')}")
     await page.click(BOX)

@@ -51,9 +51,11 @@ async def tab_to(page: Page, selector: str, *, limit: int = 80) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "done",
         "approval_edited",
-        *(pytest.param(name, marks=pytest.mark.full) for name in ("empty", "failed", "queue")),
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in ("done", "empty", "failed", "queue")
+        ),
     ],
 )
 async def test_tab_reaches_everything_and_focus_is_seen(stage: Stage, name: str) -> None:

@@ -79,6 +79,7 @@ async def test_a_memory_is_added_edited_forgotten_and_comes_back(stage: Stage) -
     await expect(toast).to_have_count(0)
 
 
+@pytest.mark.full
 async def test_many_are_searched_and_the_list_comes_back_after_it(stage: Stage) -> None:
     page = await open_chat(stage)
     box = page.get_by_label("Search what is remembered")
@@ -119,7 +120,8 @@ async def test_the_switch_says_what_it_does_and_keeps_what_is_typed(stage: Stage
     await expect(switch).to_have_attribute("aria-checked", "false")
 
 
-@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.full), "dark"])
+@pytest.mark.full
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_long_and_broken_memories_fit_a_phone(stage: Stage, scheme: str) -> None:
     chat = await stage.server.new_chat()
     path = f"/api/chats/{chat}/memories"

@@ -121,6 +121,7 @@ async def test_a_tool_is_allowed_for_the_chat(plain: Stage) -> None:
     await expect(page.locator(".ask-card")).to_have_count(0)
 
 
+@pytest.mark.full
 async def test_a_call_is_denied_with_a_reason(plain: Stage, tmp_path: Path) -> None:
     plain.play(calls(WRITE), says("I see"))
     chat = await plain.asked("Write")

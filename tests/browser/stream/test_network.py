@@ -22,7 +22,7 @@ BROKEN_REQUESTS = "ERR_|Failed to load resource"
 @pytest.mark.parametrize(
     ("size", "cuts"),
     [
-        pytest.param(3_000, 4, id="short"),
+        pytest.param(1_500, 2, id="short"),
         pytest.param(20_000, 20, id="long", marks=pytest.mark.full),
     ],
 )

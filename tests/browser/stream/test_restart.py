@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.full
 async def test_after_a_restart_the_page_says_so_and_keeps_what_is_there(
     model: Model, chromium: Browser, tmp_path: Path
 ) -> None:

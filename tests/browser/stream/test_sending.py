@@ -13,6 +13,7 @@ from tests.support.model_server import Valve
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", ["two clicks", "Enter twice"])
 async def test_sending_twice_quickly_sends_once(stage: Stage, way: str) -> None:
     prompt = f"only once: {way}"
@@ -58,6 +59,7 @@ async def test_the_same_request_id_again_starts_nothing(stage: Stage) -> None:
     assert stage.model.asked(new["text"]) == 1
 
 
+@pytest.mark.full
 async def test_a_message_that_waits_can_be_taken_back_or_is_sent_afterwards(stage: Stage) -> None:
     valve = Valve()
     chat = await stage.new_chat()

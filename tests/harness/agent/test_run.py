@@ -389,3 +389,20 @@ async def test_what_is_attached_stands_before_the_message_in_the_conversation() 
         (note, TextBlock("And tomorrow?")),
         (note, note, TextBlock("Sure?")),
     ]
+
+
+class CutOff:
+    """A provider whose stream is cancelled from inside, as a pool of connections may do."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[list[ModelChunk], None]:
+        yield [TextChunk("Half")]
+        raise asyncio.CancelledError
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def test_a_model_call_that_is_cancelled_from_inside_ends_the_run_once() -> None:
+    async with asyncio.timeout(20):
+        result = await agent_for(provider=CutOff()).run("hello")
+    assert (result.status, result.text) == ("cancelled", "Half")

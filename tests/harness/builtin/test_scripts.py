@@ -145,7 +145,11 @@ DAEMON = (
 
 @pytest.mark.parametrize(
     ("rest", "seconds", "said"),
-    [("", 20, (0, False)), ("exit 3", 20, (3, False)), ("sleep 600", 1.0, (-9, True))],
+    [
+        pytest.param("", 20, (0, False), marks=pytest.mark.full),
+        ("exit 3", 20, (3, False)),
+        pytest.param("sleep 600", 1.0, (-9, True), marks=pytest.mark.full),
+    ],
 )
 async def test_what_has_left_its_group_ends_with_it_and_holds_nobody_up(
     tmp_path: Path, rest: str, seconds: float, said: tuple[int, bool]

@@ -17,7 +17,8 @@ from web.harness.loop.actions import (
     Outcome,
 )
 from web.harness.loop.condensing import MAX_SQUEEZES
-from web.harness.loop.machine import OutcomeRefused, apply, next_action
+from web.harness.loop.machine import apply, next_action
+from web.harness.loop.recovery import OutcomeRefused
 from web.harness.loop.state import RunLimits, RunState, start_run
 from web.harness.values.usage import Usage
 
@@ -35,7 +36,7 @@ OVER = ContextFull(tokens=1500, room=1000, goal=600)
 
 
 def after(*outcomes: Outcome, limits: RunLimits = LIMITS) -> RunState:
-    state = start_run("r", limits, 5)
+    state = start_run("r", limits)
     for outcome in outcomes:
         state = apply(state, outcome)
     return state

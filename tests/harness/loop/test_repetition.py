@@ -14,7 +14,7 @@ LIMITS = replace(RunLimits.of(AgentConfig()), max_repeats=3)
 
 
 def begun(limits: RunLimits = LIMITS) -> RunState:
-    return start_run("r", limits, 5)
+    return start_run("r", limits)
 
 
 def calls(state: RunState, *digests: str) -> RunState:

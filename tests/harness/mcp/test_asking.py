@@ -13,6 +13,7 @@ from tests.support.environment import CHECKOUT
 from tests.support.scripted_provider import calls, says
 from web.harness.agent.agent import Agent
 from web.harness.mcp.asking import Elicitation, ElicitationAnswer
+from web.harness.mcp.connection import Connection
 from web.harness.mcp.connections import Connections
 from web.harness.mcp.offered import offered_tools
 from web.harness.mcp.questions import asker
@@ -35,6 +36,20 @@ async def demo_agent(
     connections: Connections, protocol: Protocol, *uses: tuple[str, JsonObject]
 ) -> Agent:
     """An agent with the demo server's tools, whose model calls these."""
+    connection = await demo_server(connections, protocol)
+    offered = offered_tools("demo", connection.status.tools, connection.call)
+    registry = ToolRegistry(each.tool for each in offered)
+    names = {each.wire_name: each.tool.name for each in offered}
+    return agent_for(
+        calls(*((names[name], arguments) for name, arguments in uses)),
+        says("ok"),
+        tools=registry,
+        permissions=Permissions(grants=names.values()),
+    )
+
+
+async def demo_server(connections: Connections, protocol: Protocol) -> Connection:
+    """A connection to the demo server, which is a process of its own."""
     spec = ServerSpec(
         "demo",
         "stdio",
@@ -46,15 +61,7 @@ async def demo_agent(
     )
     connection = connections.connect(spec)
     await connection.ready()
-    offered = offered_tools("demo", connection.status.tools, connection.call)
-    registry = ToolRegistry(each.tool for each in offered)
-    names = {each.wire_name: each.tool.name for each in offered}
-    return agent_for(
-        calls(*((names[name], arguments) for name, arguments in uses)),
-        says("ok"),
-        tools=registry,
-        permissions=Permissions(grants=names.values()),
-    )
+    return connection
 
 
 async def run(agent: Agent, answer: Callable[[InputRequired], None]) -> list[Event]:
@@ -146,7 +153,7 @@ async def test_two_forms_are_open_at_once(connections: Connections) -> None:
 async def test_an_address_to_visit_is_asked_as_such_and_its_words_are_tidy() -> None:
     asked: list[JsonObject] = []
 
-    async def ask(request: JsonObject) -> InputAnswer:
+    async def ask(request: JsonObject, /, *, state: JsonObject | None = None) -> InputAnswer:
         asked.append(request)
         return InputAnswer("accept")
 
@@ -157,7 +164,7 @@ async def test_an_address_to_visit_is_asked_as_such_and_its_words_are_tidy() -> 
 
 
 async def test_a_question_that_nobody_could_read_is_declined() -> None:
-    async def ask(request: JsonObject) -> InputAnswer:
+    async def ask(request: JsonObject, /, *, state: JsonObject | None = None) -> InputAnswer:
         raise AssertionError("it was put")
 
     many = {"properties": {str(number): {"type": "string"} for number in range(10_000)}}

@@ -15,7 +15,7 @@ from web.harness.sessions.snapshot import SessionSnapshot
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("kind", [pytest.param("memory", marks=pytest.mark.full), "sqlite"])
 async def test_the_storage_of_an_agent_is_neither_imported_nor_mirrored(
     kind: str, tmp_path: Path
 ) -> None:

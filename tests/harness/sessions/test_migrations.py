@@ -10,8 +10,10 @@ import asyncpg
 import pytest
 
 from tests.support.postgres import new_database
+from tests.support.steps import round_of_calls, state, submission
 from tests.support.stores import SqlPlace
 from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.journal import GivenAnswer
 from web.harness.sessions.records import Record
 from web.harness.sessions.sql.migrations import VERSION
 from web.harness.values.events import RunResult, TextDelta
@@ -51,8 +53,7 @@ async def place(kind: str, version: int, tmp_path: Path) -> AsyncIterator[SqlPla
         await connection.close()
     place = SqlPlace(address)
     yield place
-    for database in place.databases:
-        await database.aclose()
+    await place.close()
 
 
 async def test_a_database_of_that_version_opens_with_all_that_it_held(
@@ -87,6 +88,34 @@ async def test_a_database_of_that_version_opens_with_all_that_it_held(
     blobs = await place.blobs()
     kept = await blobs.get(ANN, "s", picture.sha256)
     assert (kept.data if kept else None) == (b"picture" if version >= 3 else None)
+
+
+async def test_the_runs_of_a_database_are_there_and_can_be_gone_on_with(
+    place: SqlPlace, version: int
+) -> None:
+    executions = (await place.backend()).executions
+    assert executions is not None
+    if version >= 4:
+        (going,) = await executions.unfinished(ANN, "s")
+        assert (going.submission, going.state) == (submission("going", "q"), state(4))
+        written = [each.step for each in await executions.steps("going")]
+        assert written[1:] == list(round_of_calls(1))
+        assert await executions.answers("going") == [
+            GivenAnswer("decision", "k", {"decision": "allow"})
+        ]
+        recorded = await executions.recorded("going")
+        assert recorded is not None
+        assert [each.id for each in recorded.messages] == ["u", "a1", "t1"]
+        ended = await executions.find("ended")
+        assert ended is not None
+        assert (ended.status, ended.result_status) == ("ended", "completed")
+    else:
+        assert await executions.unfinished() == []
+    await executions.submit(submission("new", "new"))
+    _, journal = await executions.begin("new")
+    journal.write(round_of_calls(1)[0], state(0))
+    await journal.settled()
+    assert len(await executions.steps("new")) == 1
 
 
 async def test_an_opened_database_has_the_tables_of_a_new_one(

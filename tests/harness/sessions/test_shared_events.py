@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import pytest
 
 from tests.support.stores import SqlPlace, new_place
-from web.harness.sessions.sql.database import Transaction
-from web.harness.sessions.sql.event_rows import piece_of, write_batch
+from web.harness.sessions.sql.batches import Part, write_batch
+from web.harness.sessions.sql.database import Database, Transaction, Work
+from web.harness.sessions.sql.event_log import SqlEventLog
+from web.harness.sessions.sql.event_rows import piece_of
 from web.harness.values.events import Event, EventBody, Note, RunResult, TextDelta, ToolCallStart
 
 pytestmark = pytest.mark.anyio
 
 END = RunResult("completed", "")
+
+T = TypeVar("T")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -106,10 +111,12 @@ async def test_a_batch_whose_commit_was_not_heard_of_is_not_written_twice(place:
     log.append("r", texts("before"))
     await log.flush("r")
     database = place.databases[0]
-    batch = {run: [piece_of(1.0, body) for body in texts("a", "b")] for run in ("r", "s")}
+    batch = {
+        run: Part(None, [piece_of(1.0, body) for body in texts("a", "b")]) for run in ("r", "s")
+    }
 
-    async def work(transaction: Transaction) -> dict[str, int]:
-        return await write_batch(transaction, database, batch, "token")
+    async def work(transaction: Transaction) -> Mapping[str, int]:
+        return (await write_batch(transaction, database, batch, "token")).first
 
     assert await database.write(work) == {"r": 2, "s": 1}
     assert await database.write(work) == {"r": 2, "s": 1}
@@ -157,3 +164,68 @@ async def test_where_the_database_falls_behind_deltas_are_joined_and_no_text_is_
     assert len(page.events) < 50
     written = "".join(getattr(event.body, "text", "") for event in page.events)
     assert written == "".join(f"{at} " for at in range(0, 12_000, 2))
+
+
+class Gate:
+    """A database whose reads, once it is closed, give what they found only when it is opened."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._open = asyncio.Event()
+        self._open.set()
+        self.read_something = asyncio.Event()
+
+    def close(self) -> None:
+        self._open.clear()
+        self.read_something.clear()
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def read(self, work: Work[T]) -> T:
+        found = await self._database.read(work)
+        self.read_something.set()
+        await asyncio.wait_for(self._open.wait(), 10)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+
+async def test_who_follows_while_a_reading_is_under_way_is_told_of_what_came_after_it(
+    place: SqlPlace,
+) -> None:
+    seen: list[str] = []
+    here, gate = await place.events(), Gate(await place.open())
+    there = SqlEventLog(
+        cast(Database, gate),
+        lambda: 1.0,
+        lambda _, events: seen.extend(getattr(each.body, "text", "") for each in events),
+    )
+    await there.follow("r")
+    gate.close()
+    first = asyncio.ensure_future(there.follow("r"))
+    await asyncio.wait_for(gate.read_something.wait(), 10)
+    # It found nothing, and does not know that yet.
+    here.append("r", texts("a"))
+    await here.flush("r")
+    second = asyncio.ensure_future(there.follow("r"))
+    await asyncio.sleep(0)
+    gate.open()
+    assert await asyncio.wait_for(second, 10)
+    assert seen == ["a"]
+    assert await first
+    await there.aclose()
+
+
+async def test_what_waits_to_be_written_can_still_say_something_else(place: SqlPlace) -> None:
+    told: list[EventBody] = []
+    log = await place.events(lambda _, events: told.extend(each.body for each in events))
+    log.append("r", [Note("a"), Note("b"), Note("c")])
+    log.append("other", [Note("b")])
+    log.replace_waiting("r", Note("b"), Note("instead"))
+    await log.flush("other")
+    log.replace_waiting("r", Note("a"), Note("too late"))
+    read = [each.body for each in (await log.read("r")).events]
+    assert read == [Note("a"), Note("instead"), Note("c")]
+    assert told == [*read, Note("b")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,8 +14,9 @@ import pytest
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.opening import open_stores
 from web.harness.sessions.snapshot import SessionSnapshot
+from web.harness.sessions.sql.engine import SLOW_SECONDS
 from web.harness.sessions.sql.event_log import SqlEventLog
-from web.harness.sessions.sql.sqlite import FILE_NAME, open_sqlite
+from web.harness.sessions.sql.sqlite import FILE_NAME, SqliteDatabase, open_sqlite
 from web.harness.sessions.sql.store import SqlSessionStore
 from web.harness.values.errors import ConfigurationError, StoreError
 from web.harness.values.events import RunResult, TextDelta
@@ -261,3 +264,75 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         await stores.sessions.acquire(LOCAL_IDENTITY, "s")
     assert caught.value.code == "store_closed"
+
+
+async def test_a_file_that_was_moved_away_takes_nothing_until_it_is_back(tmp_path: Path) -> None:
+    path, away = tmp_path / "chats.sqlite3", tmp_path / "away.sqlite3"
+    async with opened(path) as store:
+        await commit(store, "kept")
+        path.rename(away)
+        error = await refused(lambda: commit(store, "kept", "more"))
+        assert error.code == "store_unavailable"
+        assert "moved or deleted" in error.message
+        assert not path.exists()
+        away.rename(path)
+        await commit(store, "kept", "more")
+    async with opened(path) as store:
+        assert await read(store) == saying("kept", "more")
+
+
+async def test_a_file_whose_log_was_deleted_takes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "chats.sqlite3"
+    async with opened(path) as store:
+        await commit(store, "kept")
+        path.with_name(f"{path.name}-wal").unlink()
+        error = await refused(lambda: commit(store, "kept", "more"))
+        assert error.code == "store_unavailable"
+
+
+async def test_a_file_that_was_replaced_by_another_takes_nothing_and_a_copy_of_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    path, away, other = (tmp_path / f"{name}.sqlite3" for name in ("chats", "away", "other"))
+    for each, text in ((path, "kept"), (other, "another")):
+        async with opened(each) as store:
+            await commit(store, text)
+    async with opened(path) as store:
+        database = store._database
+        assert isinstance(database, SqliteDatabase)
+        path.rename(away)
+        other.rename(path)
+        before = path.read_bytes()
+        await database.look()
+        assert database.failure is not None
+        error = await refused(lambda: commit(store, "kept", "more"))
+        assert "replaced by another" in error.message
+        assert path.read_bytes() == before
+        path.unlink()
+        shutil.copy(away, path)
+        await database.look()
+        assert database.failure is None
+        await commit(store, "kept", "more")
+    async with opened(path) as store:
+        assert await read(store) == saying("kept", "more")
+
+
+async def test_a_write_that_takes_long_is_told_of_while_it_waits(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "chats.sqlite3")
+    go_on, begun = asyncio.Event(), asyncio.Event()
+
+    async def work(transaction: object) -> None:
+        begun.set()
+        await go_on.wait()
+
+    writing = asyncio.ensure_future(database.write(work))
+    await asyncio.wait_for(begun.wait(), 5)
+    assert database.failure is None
+    for mark in database._writing:
+        database._writing[mark] -= SLOW_SECONDS
+    assert database.failure is not None
+    assert database.failure.code == "store_busy"
+    go_on.set()
+    await writing
+    assert database.failure is None
+    await database.aclose()

@@ -173,9 +173,9 @@ def test_patterns_are_looked_for_and_cost_little() -> None:
     schema = {"type": "string", "pattern": "^[a-z]+$"}
     assert typed_into(schema, "abc") == "abc"
     assert str(typed_into(schema, "ABC")).startswith("It does not match")
-    began = time.perf_counter()
+    began = time.process_time()
     typed_into({"type": "string", "pattern": "^(a+)+$"}, "a" * 50_000 + "!")
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     # One that the engine does not have is left to the server.
     assert typed_into({"type": "string", "pattern": "(?=a)b"}, "x") == "x"
 

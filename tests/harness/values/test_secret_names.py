@@ -8,7 +8,7 @@ import pytest
 
 from web.harness.values.config import AgentConfig
 from web.harness.values.errors import ConfigurationError
-from web.harness.values.secret_names import refuse_secrets
+from web.harness.values.secret_names import LEFT_OUT, refuse_secrets, without_secrets
 
 SECRETS: list[dict[str, Any]] = [
     {"api_key": "x"},
@@ -45,6 +45,23 @@ def test_a_secret_is_refused_and_never_shown(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize("value", OPEN)
 def test_what_is_none_passes(value: dict[str, Any]) -> None:
     refuse_secrets(value, "metadata")
+
+
+@pytest.mark.parametrize("value", SECRETS)
+def test_what_is_shown_to_others_is_without_secrets(value: dict[str, Any]) -> None:
+    shown = without_secrets(value)
+    assert LEFT_OUT in str(shown)
+    assert shown != value
+    # Once more changes nothing: what stands there now is none.
+    assert without_secrets(shown) == shown
+
+
+def test_only_what_looks_like_a_key_is_left_out_of_a_text() -> None:
+    key = "sk-ant-abc.def/0123"
+    text = f'Use {{"k":"{key}","b":[1]}}, not task-sk, sk-learn or Bearer of news.'
+    assert without_secrets(text) == text.replace(key, LEFT_OUT)
+    assert without_secrets([text, 5, None, True]) == [text.replace(key, LEFT_OUT), 5, None, True]
+    assert without_secrets(OPEN[:4]) == OPEN[:4]
 
 
 def test_a_configuration_is_under_the_same_rule() -> None:

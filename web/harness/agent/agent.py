@@ -13,31 +13,37 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from web.harness.agent.answer import Emit
-from web.harness.agent.calls import Calls
+from web.harness.agent.assembling import Turn, assemble
 from web.harness.agent.closing import Closing, in_turn
-from web.harness.agent.condenser import Condenser
-from web.harness.agent.context_gauge import ContextGauge
 from web.harness.agent.extensions import Extension, Extensions
 from web.harness.agent.given import Tools, check_asked, config_of, provider_of, tools_of
 from web.harness.agent.inputs import Answerer, decline_all
 from web.harness.agent.limits_note import LimitsNote
-from web.harness.agent.nested import Nested, Surroundings
+from web.harness.agent.model_call import Prepare
+from web.harness.agent.nested import Nested
 from web.harness.agent.options import AgentOptions
 from web.harness.agent.own_provider import OwnProvider
+from web.harness.agent.pausing import unwritten
 from web.harness.agent.questions import Answer, Approver, refuse_all
-from web.harness.agent.run import Prepare, Run
+from web.harness.agent.run import Permit, Run, at_once
 from web.harness.agent.streaming import stream_turn
 from web.harness.agent.totals import Totals
-from web.harness.agent.watch import Watch
 from web.harness.memory.conversation import Conversation
+from web.harness.sessions.journal import Recorded, RunJournal
 from web.harness.tools.hooks import Happening, HookEvent, Hooks
 from web.harness.tools.permissions import Permissions
 from web.harness.tools.previews import KeepQuestion
 from web.harness.tools.resource import GetResource, no_resources
-from web.harness.tools.tool import InputAnswer, ToolContext
+from web.harness.tools.tool import InputAnswer
 from web.harness.values.config import DEMO_MODEL, AgentConfig
 from web.harness.values.errors import AgentBusy, AgentClosed, DecisionRefused
-from web.harness.values.events import Decision, Event, InputAction, Note, RunResult
+from web.harness.values.events import (
+    Decision,
+    Event,
+    InputAction,
+    Resolution,
+    RunResult,
+)
 from web.harness.values.learned_limits import LearnedLimits
 from web.harness.values.messages import AttachedBlock, JsonObject, Message
 from web.harness.values.model import Provider
@@ -91,11 +97,11 @@ class Agent:
         """What lends live things to its tools, such as `ExecutionServices.resource`."""
         self._providers = OwnProvider(provider_of(provider))
         self._tools_counter = ToolsCounter()
-        self._approver = approver
-        self._answerer = answerer
+        self.approver = approver
+        self.answerer = answerer
         self._active: Run | None = None
         self._busy = False
-        self._stop_early = False
+        self._is_written = self._pause_early = self._stop_early = False
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
@@ -146,8 +152,8 @@ class Agent:
             run_id=secrets.token_hex(8),
             attachments=attachments,
             emit=lambda bodies: None,
-            approver=self._approver or refuse_all,
-            answerer=self._answerer or decline_all,
+            approver=self.approver or refuse_all,
+            answerer=self.answerer or decline_all,
         )
 
     @asynccontextmanager
@@ -162,12 +168,14 @@ class Agent:
         self._begin()
         turn = stream_turn(
             lambda emit: self._turn(
-                message,
-                run_id=secrets.token_hex(8),
-                attachments=attachments,
-                emit=emit,
-                approver=self._approver,
-                answerer=self._answerer,
+                Turn(
+                    message,
+                    secrets.token_hex(8),
+                    emit,
+                    attachments,
+                    self.approver,
+                    self.answerer,
+                )
             ),
             self._end,
         )
@@ -186,6 +194,9 @@ class Agent:
         prepare: Prepare | None = None,
         keep_question: KeepQuestion | None = None,
         inside: Nested | None = None,
+        journal: RunJournal | None = None,
+        recorded: Recorded | None = None,
+        permit: Permit = at_once,
     ) -> RunResult:
         """One turn whose events go to `emit` in batches as they happen, for those who log them.
 
@@ -195,20 +206,22 @@ class Agent:
         away is answered with an error. `keep_question` gets each question with its whole preview,
         of which the event has the beginning. `inside` is the call of another agent that runs this
         one.
+
+        With a `journal` each step is written down; then cancelling this leaves the run as it is,
+        to be resumed, while `cancel` ends it. With `recorded` the run goes on from there, in the
+        conversation from before it, and message and attachments are those that were written. From
+        the first await on all that was asked can be answered. Raises RunPaused, LeaseLost and
+        StoreError; the agent then is as it was before the turn. `permit` says when each action is
+        done; see `Permit` and `wake`.
         """
         check_asked(message, attachments)
-        self._begin()
+        self._begin(is_written=journal is not None)
         try:
             return await self._turn(
-                message,
-                run_id=run_id,
-                emit=emit,
-                attachments=attachments,
-                approver=approver,
-                answerer=answerer,
-                prepare=prepare,
-                keep_question=keep_question,
-                inside=inside,
+                Turn(
+                    *(message, run_id, emit, attachments, approver, answerer, prepare),
+                    *(keep_question, inside, journal, recorded, permit),
+                )
             )
         finally:
             self._end()
@@ -242,12 +255,39 @@ class Agent:
             raise DecisionRefused("No run is under way.", hint="Nothing was changed.")
         self._active.answer_input(key, InputAnswer(action, content))
 
+    def resolve(self, key: str, how: Resolution, text: str = "") -> None:
+        """Answers a `RecoveryRequired` by its key; `text` is the result of a call that ran.
+
+        Raises DecisionRefused if it was answered already or is not open any more.
+        """
+        if self._active is None:
+            raise DecisionRefused("No run is under way.", hint="Nothing was changed.")
+        self._active.resolve(key, how, text)
+
+    def pause(self) -> None:
+        """Has the active run rest: `perform` raises RunPaused when the tools under way have ended.
+
+        A model call is dropped, and made again later. Without a run, nothing happens. Raises
+        RuntimeError for a run without a journal.
+        """
+        if self._active is not None:
+            self._active.pause()
+        elif self._busy and not self._is_written:
+            raise unwritten()
+        elif self._busy:
+            self._pause_early = True
+
     def cancel(self) -> None:
         """Stops the active run, its model call and its tools. Without one, nothing happens."""
         if self._active is not None:
             self._active.cancel()
         elif self._busy:
             self._stop_early = True
+
+    def wake(self) -> None:
+        """Has the active run ask its `permit` again. Without one, nothing happens."""
+        if self._active is not None:
+            self._active.wake()
 
     async def save_session(
         self, *, storage_dir: str | os.PathLike[str], session_id: str | None = None
@@ -307,91 +347,46 @@ class Agent:
         if self._closed:
             raise AgentClosed("This agent was closed.", hint="Make a new one.")
 
-    def _begin(self) -> None:
+    def _begin(self, *, is_written: bool = False) -> None:
         self._check_open()
         if self._busy:
             raise AgentBusy("This agent is running already.", hint="One run at a time.")
-        self._busy, self._stop_early, self.memory.in_use = True, False, True
+        self._busy, self._is_written, self.memory.in_use = True, is_written, True
+        self._pause_early = self._stop_early = False
         self._idle.clear()
 
     def _end(self) -> None:
         self._busy, self._active, self.memory.in_use = False, None, False
         self._idle.set()
 
-    async def _turn(
-        self,
-        message: str,
-        *,
-        run_id: str,
-        emit: Emit,
-        attachments: Sequence[AttachedBlock] = (),
-        approver: Approver | None = None,
-        answerer: Answerer | None = None,
-        prepare: Prepare | None = None,
-        keep_question: KeepQuestion | None = None,
-        inside: Nested | None = None,
-    ) -> RunResult:
+    async def _turn(self, turn: Turn) -> RunResult:
         """One turn, after `_begin` and before `_end`."""
-        provider = self._providers.get(self.config.model)
-        outer, call_id = (inside.around.watch, inside.call_id) if inside else (None, "")
-        watch = Watch(run_id, emit, self.hooks, self.totals, outer, call_id)
-        around = Surroundings(
-            self.config,
-            provider,
-            self.tools,
-            self.permissions,
-            self.learned_limits,
-            watch,
-            inside.around.run_id if inside is not None else run_id,
-            inside.depth + 1 if inside is not None else 0,
-            approver,
-            answerer,
-            keep_question,
-        )
-        calls = Calls(
-            config=self.config,
-            tools=self.tools,
-            permissions=self.permissions,
-            context=ToolContext(
-                "", around.run_id, self.session_id, self.state, resource=self.resource
-            ),
-            emit=watch.emit,
-            around=around,
-        )
-        gauge = ContextGauge(
-            f"{run_id}-0",
-            config=self.config,
-            conversation=self.memory,
-            learned=self.learned_limits,
-            tools=self._tools_counter,
-        )
-        self._active = Run(
-            run_id,
-            message,
-            attachments=attachments,
-            config=self.config,
-            provider=provider,
-            tools=self.tools,
-            permissions=self.permissions,
-            calls=calls,
-            conversation=self.memory,
-            watch=watch,
-            condenser=Condenser(
-                f"{run_id}-0",
-                config=self.config,
-                provider=provider,
-                conversation=self.memory,
-                gauge=gauge,
-                watch=watch,
-            ),
-            prepare=self.extensions.preparing(prepare),
-        )
-        told = [self._providers.demo_note(self.config.model)]
-        told += [self._limits_note.of(self.config)] if inside is None else []
-        for words in filter(None, told):
-            watch.emit([Note(words)])
-        if self._stop_early:
-            self._active.cancel()
-        result = await self._active.execute()
-        await self.hooks.settle()
+        async with self._undone(turn):
+            result = await self._assembled(turn).execute()
+            await self.hooks.settle()
         return result
+
+    def _assembled(self, turn: Turn) -> Run:
+        provider = self._providers.get(self.config.model)
+        told = [self._providers.demo_note(self.config.model)]
+        run = self._active = assemble(self, turn, provider, self._tools_counter)
+        told += [self._limits_note.of(self.config)] if turn.inside is None else []
+        run.tell(tuple(filter(None, told)))
+        if self._stop_early:
+            run.cancel()
+        elif self._pause_early:
+            run.pause()
+        return run
+
+    @asynccontextmanager
+    async def _undone(self, turn: Turn) -> AsyncIterator[None]:
+        """Takes back what a run left that goes on elsewhere, where all of it comes from its
+        journal."""
+        before, usage, cost = self.memory.get_messages(), self.usage, self.cost
+        try:
+            yield
+        except BaseException:
+            if turn.journal is not None:
+                self.memory.replace(before)
+                self.totals.restore(usage, cost)
+            raise

@@ -3,58 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import logging
 import time
-from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from web.harness.agent.answer import Emit
+from web.harness.agent.call import Call, denial, digest, edit_note
+from web.harness.agent.control import Control
 from web.harness.agent.inputs import Inputs
 from web.harness.agent.nested import Nested, Surroundings
 from web.harness.agent.progress import Progress
-from web.harness.agent.putting import put
-from web.harness.agent.questions import Answer, Approver, Questions, as_answer, check_decision
+from web.harness.agent.proposals import Proposals
+from web.harness.agent.questions import Answer, Questions, check_decision
+from web.harness.agent.recoveries import Recoveries, result_of
 from web.harness.agent.totals import Totals
-from web.harness.loop.actions import CallSettled, Decided, Outcome, ProposedCall
-from web.harness.loop.state import RunState
+from web.harness.loop.actions import (
+    CallSettled,
+    Decided,
+    InputGiven,
+    Outcome,
+    ProposedCall,
+    Resolved,
+    Resumed,
+)
+from web.harness.loop.state import CallStatus, Verdict
+from web.harness.sessions.journal import CallRecord
 from web.harness.tools.permissions import Permissions
-from web.harness.tools.previews import bounded, in_short
 from web.harness.tools.registry import ToolRegistry
-from web.harness.tools.threads import run_in_thread
-from web.harness.tools.tool import InputAnswer, PermissionLevel, Tool, ToolContext, ToolOutput
+from web.harness.tools.tool import InputAnswer, ToolContext, ToolOutput
 from web.harness.values.config import AgentConfig
 from web.harness.values.errors import DecisionRefused, ToolError
-from web.harness.values.events import ApprovalRequired, Decision, ToolCallStart, ToolResult
+from web.harness.values.events import (
+    InputAnswered,
+    InputRequired,
+    Resolution,
+    ToolCallStart,
+    ToolResult,
+)
+from web.harness.values.json_form import NotSerialisable, json_copy
 from web.harness.values.messages import JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
 from web.harness.values.text import sayable
-
-log = logging.getLogger(__name__)
-
-PREVIEW_SECONDS = 5.0
-"""A question is put without its preview when that takes longer."""
-NOTED_CHARS = 2_000
-"""So much of edited arguments is repeated to the model."""
-
-
-@dataclass(slots=True)
-class _Call:
-    use: ToolUseBlock
-    message_id: str
-    refusal: str = ""
-    approval: str = ""
-    answer: Answer | None = None
-    granted: bool = False
-    edited: bool = False
-    task: asyncio.Task[None] | None = None
-    progress: Progress | None = None
-    started: float | None = None
-    nested: Nested | None = None
-    result: ToolResultBlock | None = None
 
 
 class Calls:
@@ -69,6 +58,7 @@ class Calls:
         context: ToolContext,
         emit: Emit,
         around: Surroundings,
+        control: Control,
     ) -> None:
         self.inbox: asyncio.Queue[Outcome | None] = asyncio.Queue()
         self._config = config
@@ -77,27 +67,72 @@ class Calls:
         self._context = context
         self._emit = emit
         self._around = around
-        self._approver = around.approver
-        self._keep_question = around.keep_question
+        self._control = control
         self._questions = Questions()
+        self._recoveries = Recoveries(emit)
         self._inputs = Inputs(emit, around.answerer)
-        self._calls: dict[str, _Call] = {}
-        self._asking: set[asyncio.Task[None]] = set()
+        self._proposals = Proposals(
+            tools=tools,
+            permissions=permissions,
+            context=context,
+            emit=emit,
+            around=around,
+            questions=self._questions,
+            decide=self.decide,
+        )
+        self._calls: dict[str, Call] = {}
 
     async def propose(
         self, uses: tuple[ToolUseBlock, ...], message_id: str, tasks: asyncio.TaskGroup
     ) -> tuple[ProposedCall, ...]:
         """Looks each call over, and puts the questions that a person has to answer."""
-        self._calls = {use.id: _Call(use, message_id) for use in uses}
-        return tuple(await asyncio.gather(*(self._propose(use.id, tasks) for use in uses)))
+        self._calls = {use.id: Call(use, message_id) for use in uses}
+        look_over, resumes = self._proposals.look_over, self._control.state.resumes
+        every = tuple(self._calls.values())
+        return tuple(await asyncio.gather(*(look_over(call, resumes, tasks) for call in every)))
 
-    def start(self, call_ids: tuple[str, ...], state: RunState, tasks: asyncio.TaskGroup) -> None:
+    def recall(self, records: dict[str, CallRecord]) -> None:
+        """Knows the calls of the newest answer of a run that was written down."""
+        self._calls = {call_id: Call.of(record) for call_id, record in records.items()}
+
+    def take_up(self, tasks: asyncio.TaskGroup) -> Resumed:
+        """Opens what was open when the process ended, and says what becomes of the calls.
+
+        From then on everything that was asked can be answered.
+        """
+        state = self._control.state
+        found: dict[CallStatus, list[str]] = {"ready": [], "uncertain": [], "waiting": []}
+        for known in state.calls:
+            call, status = self._calls[known.id], known.status
+            if status == "running" and call.result is not None:
+                # A person gave it, and the process ended before the loop was told.
+                self._tell_settled(call, call.result)
+            elif status == "running":
+                status = self._fate(call, known.verdict)
+                found[status].append(known.id)
+            call.is_unknown = status == "uncertain"
+            for key in call.asked:
+                self._emit([InputAnswered(key, known.id, "withdrawn")])
+            call.asked = ()
+            if state.cancelling:
+                continue
+            if status == "asking":
+                self._proposals.ask_again(call, known.key, tasks)
+            elif status == "uncertain":
+                new = known.status != status
+                self._recoveries.open(known.recovery_key, call.use, tell=new)
+            elif status == "waiting":
+                self._await_input(call, tasks)
+        return Resumed(*(tuple(call_ids) for call_ids in found.values()))
+
+    def start(self, call_ids: tuple[str, ...]) -> None:
+        """Tells that calls start, and settles those that are refused; see `perform`."""
         for call_id in call_ids:
-            call, known = self._calls[call_id], state.call(call_id)
+            call, known = self._calls[call_id], self._control.state.call(call_id)
             if known is not None and known.verdict == "refuse":
                 self._settle(call, ToolOutput.of(call.refusal, is_error=True))
                 continue
-            call.started = time.monotonic()
+            call.is_unknown = False
             tool = self._tools.get(call.use.name)
             self._emit(
                 [
@@ -106,13 +141,30 @@ class Calls:
                         call.use.name,
                         deepcopy(call.use.arguments),
                         call.message_id,
-                        call.answer.decision if call.answer else None,
+                        call.decision,
                         call.edited,
                         tool.hints if tool is not None else (),
                     )
                 ]
             )
-            call.task = tasks.create_task(self._perform(call))
+
+    def perform(self, call_ids: tuple[str, ...], tasks: asyncio.TaskGroup) -> None:
+        """Has the tools run, without waiting for them."""
+        for call_id in call_ids:
+            call = self._calls[call_id]
+            if call.result is None:
+                call.started = time.monotonic()
+                call.task = tasks.create_task(self._perform(call))
+
+    def is_safe(self, call_id: str) -> bool:
+        """Whether it may start before it is known for sure that this is written down."""
+        call = self._calls[call_id]
+        return call.replay == "safe" or call.result is not None
+
+    def can_rest(self, call_id: str) -> bool:
+        """Whether nothing is lost where a running call is left: it waits for a person, who may
+        answer in another process."""
+        return self._calls[call_id].is_asking
 
     def decide(self, key: str, answer: Answer) -> None:
         """Answers a question. Raises DecisionRefused where it cannot be answered (so)."""
@@ -128,9 +180,9 @@ class Calls:
             self._refuse_once_only(use.name)
             self._permissions.grant(use.name, key)
         self._questions.answer(key, answer)
-        call.edited, call.use, call.answer = use is not call.use, use, answer
+        call.edited, call.use, call.decision = use is not call.use, use, answer.decision
         if answer.decision == "deny":
-            call.refusal = _denial(answer.reason)
+            call.refusal = denial(answer.reason)
         self.inbox.put_nowait(Decided(key, answer.decision))
 
     def answer_input(self, key: str, answer: InputAnswer) -> None:
@@ -138,6 +190,16 @@ class Calls:
         if any(nested.answer_input(key, answer) for nested in self._nested()):
             return
         self._inputs.answer(key, answer)
+
+    def resolve(self, key: str, how: Resolution, text: str = "") -> None:
+        """Says what is done about a call of which nobody knows if it ran; `text` is its result.
+
+        Raises DecisionRefused where that cannot be said (so).
+        """
+        call = self._calls[self._recoveries.answer(key, how)]
+        self.inbox.put_nowait(Resolved(call.use.id, how))
+        if how == "result":
+            self._settle(call, result_of(text))
 
     def cancel(self, call_ids: tuple[str, ...]) -> None:
         """Stops calls and gives those that have no result yet one that says so."""
@@ -148,12 +210,25 @@ class Calls:
                 continue
             if call.task is not None:
                 call.task.cancel()
-            words = "Stopped by the person before it ended." if call.task else "Stopped; never ran."
-            self._settle(call, ToolOutput.of(words, is_error=True), stopped=True)
+            self._settle(call, ToolOutput.of(call.stopped_words, is_error=True), stopped=True)
 
     def results(self) -> tuple[ToolResultBlock, ...]:
         """All results in the order of the calls."""
         return tuple(call.result for call in self._calls.values() if call.result is not None)
+
+    def changed(self, outcome: Outcome) -> tuple[CallRecord, ...]:
+        """What has to be known of the calls that an outcome is about."""
+        match outcome:
+            case CallSettled() | Resolved() | InputGiven():
+                return (self._calls[outcome.call_id].record,)
+            case Decided():
+                calls = [each for each in self._control.state.calls if each.key == outcome.key]
+                return tuple(self._calls[each.id].record for each in calls)
+        return ()
+
+    def records(self) -> tuple[CallRecord, ...]:
+        """What has to be known of all calls of the newest answer."""
+        return tuple(call.record for call in self._calls.values())
 
     def wake(self) -> None:
         """Makes whoever waits for the inbox look again."""
@@ -161,86 +236,85 @@ class Calls:
 
     def close(self) -> None:
         """Ends all questions."""
-        self._questions.close()
+        self._proposals.close()
+        self._recoveries.close()
         self._inputs.close()
-        for task in self._asking:
-            task.cancel()
 
-    async def _propose(self, call_id: str, tasks: asyncio.TaskGroup) -> ProposedCall:
-        call = self._calls[call_id]
-        use = call.use
-        refused = ProposedCall(use.id, use.name, "refuse")
-        if use.malformed is not None:
-            call.refusal = f"The arguments are not a JSON object: {use.malformed[:200]!r}"
-            return refused
+    def _fate(self, call: Call, verdict: Verdict) -> CallStatus:
+        """What becomes of a call whose process ended while it was running."""
+        if call.is_asking:
+            return "waiting"
+        # A refused call runs nothing, so it is refused again.
+        may_repeat = call.replay != "manual" or verdict == "refuse"
+        return "ready" if may_repeat and not self._control.state.cancelling else "uncertain"
+
+    def _await_input(self, call: Call, tasks: asyncio.TaskGroup) -> None:
+        asked = call.input or {}
+        required = InputRequired(asked["key"], call.use.id, asked["request"])
+        waited = self._inputs.reopen(required)
+
+        async def go_on() -> None:
+            answer = await waited
+            if call.result is None:
+                call.given(answer)
+                self.inbox.put_nowait(InputGiven(call.use.id))
+
+        tasks.create_task(go_on())
+
+    async def _ask(
+        self, call: Call, start: int, request: JsonObject, *, state: JsonObject | None = None
+    ) -> InputAnswer:
+        """Asks a person for the tool; with a state the question is written down, and the answer."""
+        if state is None:
+            return await self._ask_now(call, start, request)
+        kept = json_copy(state, "The state of a question")
+
+        async def keep(required: InputRequired) -> None:
+            call.input = {"key": required.key, "request": required.request, "state": kept}
+            self._control.note("input_asked", (call.record,))
+            await self._control.settled()
+
+        answer = await self._inputs.ask(call.use.id, request, start=start, keep=keep)
+        if call.result is None:
+            # From here on it is not known what becomes of the answer.
+            call.given(answer)
+            self._control.note("input_answered", (call.record,))
+            await self._control.settled()
+        return answer
+
+    async def _ask_now(self, call: Call, start: int, request: JsonObject) -> InputAnswer:
+        """Asks what ends with the process; it is known then what is open no more."""
+        key = ""
+
+        async def keep(required: InputRequired) -> None:
+            nonlocal key
+            key = required.key
+            call.asked = (*call.asked, key)
+            self._control.note("input_asked", (call.record,))
+
         try:
-            arguments = self._tools.validate(use.name, use.arguments)
-            tool = self._tools.get(use.name)
-            if tool is None:
-                raise ToolError(f"There is no tool {use.name}.")
-            level = self._permissions.level(tool)
-            if level is PermissionLevel.DENY:
-                call.refusal = f"The tool {use.name} is not allowed here."
-                return refused
-            if level is PermissionLevel.ALLOW:
-                granted = self._permissions.granted_by(tool)
-                call.granted, call.approval = granted is not None, granted or ""
-                return ProposedCall(use.id, use.name)
-            whole = await self._preview(tool, arguments, call)
-            short = await _in_short(whole)
-        except ToolError as error:
-            call.refusal = error.message
-            return refused
-        key = call.approval = self._questions.ask(use).key
-        question = ApprovalRequired(
-            *(key, use.id, use.name, deepcopy(use.arguments), call.message_id),
-            *(whole, tool.hints, tool.always_asks),
-        )
-        if self._keep_question is not None:
-            self._keep_question(question)
-        self._emit([replace(question, preview=short)])
-        if self._approver is not None:
-            self._asking.add(tasks.create_task(self._ask(self._approver, question)))
-        return ProposedCall(use.id, use.name, "run", key)
+            return await self._inputs.ask(call.use.id, request, start=start, keep=keep)
+        finally:
+            call.asked = tuple(each for each in call.asked if each != key)
+            if key and call.result is None and not self._control.has_ended:
+                self._control.note("input_answered", (call.record,))
 
-    async def _ask(self, approver: Approver, question: ApprovalRequired) -> None:
-        try:
-            self.decide(question.key, as_answer(await put(approver, question)))
-        except (asyncio.CancelledError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            log.exception("The approver of %s gave no answer", question.name)
-            # It may be answered by now, by somebody who calls `decide`.
-            with suppress(DecisionRefused):
-                self.decide(question.key, Answer("deny"))
-                self._calls[question.call_id].refusal = _unanswered(error)
-
-    async def _preview(self, tool: Tool, arguments: JsonObject, call: _Call) -> JsonObject | None:
-        """What the call would do; raises ToolError where it can be seen to fail."""
-        if tool.preview is None:
-            return None
-        try:
-            async with asyncio.timeout(PREVIEW_SECONDS):
-                preview = await tool.preview(arguments, self._context_of(call))
-                return bounded(preview) if preview is not None else None
-        except (ToolError, asyncio.CancelledError, KeyboardInterrupt):
-            raise
-        except BaseException:
-            log.exception("The preview of the tool %s failed", tool.name)
-            return None
-
-    async def _perform(self, call: _Call) -> None:
+    async def _perform(self, call: Call) -> None:
+        known = self._control.state.call(call.use.id)
+        start = known.starts if known is not None else 1
         call.progress = Progress(call.use.id, lambda report: self._emit([report]))
         call.nested = Nested(
-            call.use.id, self._around, self._emit, self._is_too_costly, self._stop_nested
+            *(call.use.id, self._around, self._emit, self._is_too_costly, self._stop_nested, start)
         )
         context = replace(
-            self._context_of(call),
+            self._context,
+            call_id=call.use.id,
             approval=call.approval,
-            decision=_decision(call),
+            decision=call.how_allowed,
             progress=call.progress.report,
-            ask=partial(self._inputs.ask, call.use.id),
+            ask=partial(self._ask, call, start),
             inside=call.nested,
+            continued=call.continued,
         )
         output = await self._tools.run(
             call.use.name,
@@ -251,12 +325,12 @@ class Calls:
         )
         if call.edited:
             # After what the tool said: the first line of a result is all that many readers see.
-            note = TextBlock(_edit(call.use.arguments))
+            note = TextBlock(edit_note(call.use.arguments))
             output = replace(output, content=(*output.content, note))
         if call.result is None:
             self._settle(call, output)
 
-    def _settle(self, call: _Call, output: ToolOutput, *, stopped: bool = False) -> None:
+    def _settle(self, call: Call, output: ToolOutput, *, stopped: bool = False) -> None:
         self._inputs.close_call(call.use.id)
         if call.nested is not None:
             call.nested.close()
@@ -266,30 +340,23 @@ class Calls:
             TextBlock(sayable(block.text)) if isinstance(block, TextBlock) else block
             for block in output.content
         )
-        call.result = ToolResultBlock(call.use.id, content, output.is_error)
-        seconds = None if call.started is None else time.monotonic() - call.started
-        decision = call.answer.decision if call.answer else None
+        call.result = result = ToolResultBlock(call.use.id, content, output.is_error)
+        call.seconds = None if call.started is None else time.monotonic() - call.started
         self._emit(
             [
                 ToolResult(
-                    call.use.id,
-                    call.use.name,
-                    call.result.text,
-                    output.is_error,
-                    seconds,
-                    decision,
-                    stopped,
-                    output.parts,
-                    output.files,
-                    output.plan,
+                    *(call.use.id, call.use.name, result.text, output.is_error),
+                    *(call.seconds, call.decision, stopped),
+                    *(output.parts, output.files, output.plan),
                 )
             ]
         )
+        self._tell_settled(call, result)
+
+    def _tell_settled(self, call: Call, result: ToolResultBlock) -> None:
         spent = call.nested.spent if call.nested is not None else Totals()
-        settled = CallSettled(
-            call.use.id, call.result.size, _digest(call.use, call.result), spent.usage, spent.cost
-        )
-        self.inbox.put_nowait(settled)
+        told = digest(call.use, result)
+        self.inbox.put_nowait(CallSettled(call.use.id, result.size, told, spent.usage, spent.cost))
 
     def _nested(self) -> list[Nested]:
         """Where sub-agents may run."""
@@ -315,55 +382,12 @@ class Calls:
     def _checked(self, name: str, arguments: JsonObject | None) -> JsonObject:
         try:
             self._tools.validate(name, arguments)
-        except ToolError as error:
+            if self._control.is_durable:
+                json_copy(arguments, "What was edited")
+        except (ToolError, NotSerialisable) as error:
             raise DecisionRefused(
                 f"The edited arguments do not fit: {error.message}",
                 hint="The question is still open.",
                 code="invalid_arguments",
             ) from error
         return arguments or {}
-
-    def _context_of(self, call: _Call) -> ToolContext:
-        return replace(self._context, call_id=call.use.id)
-
-
-def _decision(call: _Call) -> Decision | Literal[""]:
-    """What a person said that let the call run, '' where nobody was asked."""
-    if call.answer is not None:
-        return call.answer.decision
-    return "allow_chat" if call.granted else ""
-
-
-async def _in_short(whole: JsonObject | None) -> JsonObject | None:
-    if whole is None:
-        return None
-    return await run_in_thread(lambda: in_short(whole), finish=True)
-
-
-def _digest(use: ToolUseBlock, result: ToolResultBlock) -> str:
-    """The same for the same call with the same arguments and the same result."""
-    told = [use.name, use.arguments, use.malformed, result.is_error]
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
-    for block in result.content:
-        digest.update(b"\0")
-        text = block.text if isinstance(block, TextBlock) else block.sha256
-        digest.update(text.encode(errors="surrogatepass"))
-    return digest.hexdigest()[:16]
-
-
-def _edit(arguments: JsonObject) -> str:
-    """Tells the model which arguments a person put in place of its own."""
-    text = json.dumps(arguments, ensure_ascii=False)
-    if len(text) > NOTED_CHARS:
-        text = f"{text[:NOTED_CHARS]}… ({len(text) - NOTED_CHARS:,} more characters)"
-    return f"The person changed the arguments before it ran, to: {text}"
-
-
-def _unanswered(error: BaseException) -> str:
-    """Why a call did not run whose approver failed; a program's own errors are for its log."""
-    why = error.message if isinstance(error, DecisionRefused) else "the approver failed."
-    return f"This call was not allowed, so it did not run: {why}"
-
-
-def _denial(reason: str) -> str:
-    return f"The person refused this call: {reason}" if reason else "The person refused this call."

@@ -97,6 +97,7 @@ class Condenser:
         self._watch = watch
         self._pass: _Pass | None = None
         self._summaries = 0
+        self._is_replaced = False
 
     async def perform(self, action: CondenseContext) -> Condensed | CondenseFailed:
         """One step; see `Condensing.step`. Sizes in and out are those of the whole request."""
@@ -130,6 +131,11 @@ class Condenser:
         if any(numbers):
             now = self.gauge.now()
             self._watch.emit([ContextCondensed(done.before, now, done.summary, *numbers)])
+
+    def take_replaced(self) -> list[Message] | None:
+        """The whole conversation, where it is another than when this was last asked."""
+        is_replaced, self._is_replaced = self._is_replaced, False
+        return self._conversation.get_messages() if is_replaced else None
 
     async def _clear(self, step: Condensing) -> None:
         messages = self._conversation.get_messages()
@@ -196,7 +202,8 @@ class Condenser:
         messages = self._conversation.get_messages()
         notes = [message for message in messages if is_summary(message)]
         text = summary_text(messages)
-        planned = await self._planned(step.room, text_tokens(text) + PER_ATTACHMENT)
+        # Not to the room alone: the next answer would not fit, and all would be written down anew.
+        planned = await self._planned(step.goal, text_tokens(text) + PER_ATTACHMENT)
         if planned.old:
             self._done(step).dropped += len(planned.old)
             message_id = notes[-1].id if notes else f"notes-{self._turn_id}-0"
@@ -232,3 +239,4 @@ class Condenser:
 
     def _replace(self, messages: list[Message]) -> None:
         self._conversation.replace(linked(messages))
+        self._is_replaced = True

@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 Answerer = Callable[[InputRequired], Awaitable[InputAnswer] | InputAnswer]
 """Answers a request in the name of a person; a plain function runs in a thread."""
 
+Keep = Callable[[InputRequired], Awaitable[None]]
+"""Writes a question down that outlives the process; returns when that is done."""
+
 ACTIONS: tuple[InputAction, ...] = get_args(InputAction)
 
 
@@ -43,24 +46,48 @@ class Inputs:
         self._ended: set[str] = set()
         self._closed = False
 
-    async def ask(self, call_id: str, request: JsonObject) -> InputAnswer:
+    async def ask(
+        self, call_id: str, request: JsonObject, *, start: int = 1, keep: Keep | None = None
+    ) -> InputAnswer:
         """Puts a request of a call; the answer is a cancel once the call has ended.
 
-        Cancelled, it is withdrawn. Raises ValueError for a request that is nested too deep.
+        `start` says how often the call was started, `keep` writes the question down before anybody
+        is waited for. Cancelled, it is withdrawn. Raises ValueError for a request that is nested
+        too deep.
         """
         if self._closed or call_id in self._ended:
             return InputAnswer("cancel")
         count = self._counts[call_id] = self._counts.get(call_id, 0) + 1
-        required = InputRequired(f"{call_id}-in{count}", call_id, sayable_json(request))
-        answered: asyncio.Future[InputAnswer] = asyncio.get_running_loop().create_future()
-        self._open[required.key] = (required, answered)
+        # A question of an earlier start may have been answered, and nothing is answered twice.
+        of = call_id if start <= 1 else f"{call_id}-r{start}"
+        required = InputRequired(f"{of}-in{count}", call_id, sayable_json(request))
+        answered = self._opened(required)
         self._emit([required])
         try:
-            if self._answerer is not None:
-                await self._ask_instead(self._answerer, required)
-            return await answered
+            if keep is not None:
+                await keep(required)
+            return await self._waited(required, answered)
         finally:
             self._end(required, "withdrawn")
+
+    def reopen(self, required: InputRequired) -> Awaitable[InputAnswer]:
+        """Opens again what was asked before the process ended; nobody is told of it anew.
+
+        It can be answered at once; what is returned has to be awaited.
+        """
+        return self._waited(required, self._opened(required))
+
+    def _opened(self, required: InputRequired) -> asyncio.Future[InputAnswer]:
+        answered: asyncio.Future[InputAnswer] = asyncio.get_running_loop().create_future()
+        self._open[required.key] = (required, answered)
+        return answered
+
+    async def _waited(
+        self, required: InputRequired, answered: asyncio.Future[InputAnswer]
+    ) -> InputAnswer:
+        if self._answerer is not None:
+            await self._ask_instead(self._answerer, required)
+        return await answered
 
     def answer(self, key: str, answer: InputAnswer) -> None:
         """Answers a request.

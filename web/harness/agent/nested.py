@@ -47,7 +47,10 @@ class Surroundings:
 
 
 class Nested:
-    """Implements `tools.inside.Inside` for one call. `spent` is what its sub-agents have used."""
+    """Implements `tools.inside.Inside` for one call. `spent` is what its sub-agents have used.
+
+    `start` is how often the call was started: the runs of each start have ids of their own.
+    """
 
     def __init__(
         self,
@@ -56,8 +59,10 @@ class Nested:
         emit: Emit,
         is_too_costly: Callable[[], bool],
         stop_all: Callable[[], None],
+        start: int = 1,
     ) -> None:
         self.call_id = call_id
+        self._prefix = call_id if start <= 1 else f"{call_id}-r{start}"
         self.spent = Totals()
         self.around = around
         self._emit = emit
@@ -104,7 +109,7 @@ class Nested:
         try:
             return await agent.perform(
                 message,
-                run_id=f"{self.call_id}-s{self._count}",
+                run_id=f"{self._prefix}-s{self._count}",
                 emit=self._take,
                 approver=self.around.approver,
                 answerer=self.around.answerer,

@@ -69,9 +69,12 @@ class Questions:
         self._open: dict[str, OpenQuestion] = {}
         self._answered: dict[str, Answer] = {}
 
-    def ask(self, call: ToolUseBlock) -> OpenQuestion:
-        question = OpenQuestion(question_key(call), call)
-        self._open[question.key] = question
+    def ask(self, call: ToolUseBlock, resumes: int = 0) -> OpenQuestion:
+        """`resumes` is how often another process has gone on with the run."""
+        return self.reopen(question_key(call, resumes), call)
+
+    def reopen(self, key: str, call: ToolUseBlock) -> OpenQuestion:
+        question = self._open[key] = OpenQuestion(key, call)
         return question
 
     def find(self, key: str) -> OpenQuestion:
@@ -103,7 +106,12 @@ class Questions:
         return list(self._open.values())
 
 
-def question_key(call: ToolUseBlock) -> str:
-    """`CALLID-DIGEST`: another call, or other arguments, have another key."""
-    text = json.dumps([call.name, call.arguments], sort_keys=True, ensure_ascii=True)
+def question_key(call: ToolUseBlock, resumes: int = 0) -> str:
+    """`CALLID-DIGEST`: another call, or other arguments, have another key.
+
+    So has the same call of an answer that was asked for anew, after a process ended: whatever a
+    person said to the first is not taken for an answer to the second.
+    """
+    told = [call.name, call.arguments, *([resumes] if resumes else [])]
+    text = json.dumps(told, sort_keys=True, ensure_ascii=True)
     return f"{call.id}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

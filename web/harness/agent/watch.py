@@ -18,6 +18,7 @@ from web.harness.values.events import (
     ToolResult,
     UsageReport,
 )
+from web.harness.values.usage import Usage
 
 _HOOKS: dict[type, HookEvent] = {
     RunResult: HookEvent.RUN_ENDED,
@@ -56,15 +57,27 @@ class Watch:
         """What this run has used up so far."""
         self._calling: set[tuple[str, ...]] = set()
         """Where a model call is under way."""
+        self._is_silent = False
 
     def emit(self, bodies: list[EventBody]) -> None:
         """Hands a batch on, then tells of it."""
+        if self._is_silent:
+            return
         for body in bodies:
             self._totals.take(body)
             self.spent.take(body)
         self._emit(bodies)
         for body in bodies:
             self._tell_of(body)
+
+    def silence(self) -> None:
+        """Tells nothing any more: the run is left as it is, for another process to go on with."""
+        self._is_silent = True
+
+    def went_before(self, usage: Usage, cost: float | None) -> None:
+        """Counts what the run had used up before this process went on with it."""
+        self._totals.add(usage, cost)
+        self.spent.add(usage, cost)
 
     def started(self, event: HookEvent, path: tuple[str, ...] = ()) -> None:
         """Tells that a run, or a model call, starts: no event says so.

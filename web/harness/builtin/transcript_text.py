@@ -21,6 +21,7 @@ from web.harness.values.events import (
     InputRequired,
     NestedEvent,
     Note,
+    RecoveryAnswered,
     RecoveryRequired,
     RunResult,
     TextDelta,
@@ -194,6 +195,14 @@ def _add_text(entries: list[_Entry], body: TextDelta | ThinkingDelta) -> None:
         entries.append(_Text(body.message_id, thinking, [body.text]))
 
 
+_RESOLVED = {
+    "result": "The person gave its result",
+    "retry": "The person had it run again",
+    "abort": "The person gave up",
+    "withdrawn": "The run was stopped before the person said so",
+}
+
+
 def _remark(body: EventBody, at: float) -> str:
     match body:
         case Note():
@@ -208,6 +217,8 @@ def _remark(body: EventBody, at: float) -> str:
             return _condensed(body)
         case RecoveryRequired():
             return _note(f"It was not known whether {body.name} ({body.call_id}) had run")
+        case RecoveryAnswered():
+            return _note(f"{_RESOLVED[body.how]} ({body.call_id})")
         case RunResult():
             tokens = (
                 f"{body.usage.input_tokens:,} tokens read, {body.usage.output_tokens:,} written"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from web.harness.loop.state import Condensing, Verdict
-from web.harness.values.events import Decision, RunStatus
+from web.harness.values.events import Decision, Resolution, RunStatus
 from web.harness.values.model import StopReason
 from web.harness.values.usage import Usage
 
@@ -26,7 +26,10 @@ class CallModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Start these calls, then wait for the next thing to happen; `running` have started before."""
+    """Start these calls, then wait for the next thing to happen; `running` have started before.
+
+    As long as any can run, what a person has to answer is waited for beside it.
+    """
 
     start: tuple[str, ...]
     running: tuple[str, ...]
@@ -37,6 +40,22 @@ class AwaitApproval:
     """Nothing can start before a person answers one of these questions."""
 
     keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitRecovery:
+    """Nothing can start before a person says what became of one of these calls, or answers another
+    question that is open."""
+
+    call_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitInput:
+    """Nothing can start before a person gives one of these calls what it asks for, or answers
+    another question that is open."""
+
+    call_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +82,16 @@ class Finish:
     reason: str
 
 
-Action = CallModel | RunTools | AwaitApproval | CancelTools | CondenseContext | Finish
+Action = (
+    CallModel
+    | RunTools
+    | AwaitApproval
+    | AwaitRecovery
+    | AwaitInput
+    | CancelTools
+    | CondenseContext
+    | Finish
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +119,7 @@ class ModelAnswered:
 class ModelFailed:
     """A model call broke. `kept` is the size of the partial answer that is written if it is final.
 
-    `jitter` (0 to 1) spreads the waits of many runs.
+    `jitter` (0 to 1) spreads the waits of many runs. `message` and `hint` say it in words.
     """
 
     code: str
@@ -99,6 +127,8 @@ class ModelFailed:
     kept: int = 0
     retry_after: float | None = None
     jitter: float = 0.0
+    message: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +200,39 @@ class CancelRequested:
     kept: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Another process goes on. A model call that was under way is dropped.
+
+    Of the calls that had started, those of `repeat` may be started again, of those of `uncertain`
+    nobody knows if they ran, and those of `waiting` go on when a person gives what they ask for.
+    A call of which none of this holds has its result, which is told next.
+    """
+
+    repeat: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A person said what is done about an uncertain call.
+
+    With `result` it ran, and its result is told next by `CallSettled`; with `retry` it is started
+    again; with `abort` the run is given up.
+    """
+
+    call_id: str
+    how: Resolution
+
+
+@dataclass(frozen=True, slots=True)
+class InputGiven:
+    """A waiting call has what it asked a person for, and can be started."""
+
+    call_id: str
+
+
 Outcome = (
     ModelAnswered
     | ModelFailed
@@ -180,4 +243,7 @@ Outcome = (
     | CallSettled
     | Decided
     | CancelRequested
+    | Resumed
+    | Resolved
+    | InputGiven
 )

@@ -9,6 +9,8 @@ from typing import assert_never
 from web.harness.loop.actions import (
     Action,
     AwaitApproval,
+    AwaitInput,
+    AwaitRecovery,
     CallModel,
     CallSettled,
     CallsStarted,
@@ -20,22 +22,22 @@ from web.harness.loop.actions import (
     ContextFull,
     Decided,
     Finish,
+    InputGiven,
     ModelAnswered,
     ModelFailed,
     Outcome,
+    Resolved,
+    Resumed,
     RunTools,
 )
 from web.harness.loop.condensing import condense_failed, condensed, context_full
+from web.harness.loop.recovery import OutcomeRefused, input_given, open_call, resolved, resumed
 from web.harness.loop.retries import next_delay
 from web.harness.loop.state import CallState, Condensing, Ending, RunState
 from web.harness.values.usage import add_cost
 
 _YES = ("allow", "allow_chat")
 """What lets a call run; anything else refuses it."""
-
-
-class OutcomeRefused(ValueError):
-    """An outcome does not fit the state: a programming error of whoever drives the loop."""
 
 
 def next_action(state: RunState) -> Action:
@@ -55,6 +57,10 @@ def next_action(state: RunState) -> Action:
     start = _ids(state, "ready")[: max(free, 0)]
     if start or running:
         return RunTools(start, running)
+    if uncertain := _ids(state, "uncertain"):
+        return AwaitRecovery(uncertain)
+    if waiting := _ids(state, "waiting"):
+        return AwaitInput(waiting)
     return AwaitApproval(tuple(call.key for call in state.calls if call.status == "asking"))
 
 
@@ -81,6 +87,12 @@ def apply(state: RunState, outcome: Outcome) -> RunState:
             return _decided(_in_phase(state, "tools"), outcome)
         case CancelRequested():
             return _cancelled(state, outcome)
+        case Resumed():
+            return resumed(state, outcome)
+        case Resolved():
+            return resolved(_in_phase(state, "tools"), outcome)
+        case InputGiven():
+            return input_given(_in_phase(state, "tools"), outcome)
         case _:
             assert_never(outcome)
 
@@ -96,7 +108,7 @@ def _answered(state: RunState, outcome: ModelAnswered) -> RunState:
         cost=add_cost(state.cost, outcome.cost),
     )
     if outcome.size:
-        state = state.with_message("assistant", outcome.size)
+        state = state.with_message("assistant")
     if not outcome.calls:
         reason = "" if outcome.stop_reason in ("end_turn", "tool_use") else outcome.stop_reason
         return _end(
@@ -120,21 +132,21 @@ def _failed(state: RunState, outcome: ModelFailed) -> RunState:
         if delay is not None:
             return replace(state, attempt=state.attempt + 1, delay=delay)
     if outcome.kept:
-        state = state.with_message("assistant", outcome.kept)
-    return _end(state, Ending("failed", outcome.code))
+        state = state.with_message("assistant")
+    return _end(state, Ending("failed", outcome.code, outcome.message, outcome.hint))
 
 
 def _started(state: RunState, outcome: CallsStarted) -> RunState:
     for call_id in outcome.call_ids:
-        call = _open_call(state, call_id)
+        call = open_call(state, call_id)
         if call.status != "ready" or state.cancelling:
             raise OutcomeRefused(f"Call {call_id} is {call.status} and cannot start.")
-        state = state.with_call(replace(call, status="running"))
+        state = state.with_call(replace(call, status="running", starts=call.starts + 1))
     return state
 
 
 def _settled(state: RunState, outcome: CallSettled) -> RunState:
-    call = _open_call(state, outcome.call_id)
+    call = open_call(state, outcome.call_id)
     if call.status != "running" and not state.cancelling:
         raise OutcomeRefused(f"Call {call.id} has not started.")
     state = replace(
@@ -144,9 +156,9 @@ def _settled(state: RunState, outcome: CallSettled) -> RunState:
     )
     if any(call.status != "settled" for call in state.calls):
         return state
-    state = state.with_message("tool", sum(call.size for call in state.calls))
+    state = state.with_message("tool")
     if state.cancelling:
-        return _end(state, Ending("cancelled", "stopped"))
+        return _end(state, Ending("cancelled", state.cancelling))
     state = _counted(state)
     if state.iterations >= state.limits.max_iterations:
         return _end(state, Ending("limit", "max_iterations"))
@@ -177,15 +189,18 @@ def _decided(state: RunState, outcome: Decided) -> RunState:
     for call in state.calls:
         if call.status == "asking" and call.key == outcome.key:
             verdict = call.verdict if outcome.decision in _YES else "refuse"
+            if outcome.decision == "allow_chat":
+                granted = dict(state.grants) | {call.name: call.key}
+                state = replace(state, grants=tuple(granted.items()))
             return state.with_call(replace(call, status="ready", verdict=verdict))
     raise OutcomeRefused("This question is not open.")
 
 
 def _cancelled(state: RunState, outcome: CancelRequested) -> RunState:
     if state.phase == "tools":
-        return replace(state, cancelling=True)
+        return replace(state, cancelling="stopped")
     if outcome.kept:
-        state = state.with_message("assistant", outcome.kept)
+        state = state.with_message("assistant")
     return _end(state, Ending("cancelled", "stopped"))
 
 
@@ -203,13 +218,6 @@ def _condensing(state: RunState, step: str = "") -> Condensing:
     if state.condensing is None or step not in ("", state.condensing.step):
         raise OutcomeRefused(f"The run is in phase {state.phase}; no such step is under way.")
     return state.condensing
-
-
-def _open_call(state: RunState, call_id: str) -> CallState:
-    call = state.call(call_id)
-    if call is None or call.status == "settled":
-        raise OutcomeRefused(f"Call {call_id} is not open.")
-    return call
 
 
 def _ids(state: RunState, status: str) -> tuple[str, ...]:

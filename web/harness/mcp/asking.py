@@ -11,13 +11,17 @@ from web.harness.values.messages import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Elicitation:
-    """One question. A form has a flat object `schema`; in URL mode the person goes to `url`."""
+    """One question. A form has a flat object `schema`; in URL mode the person goes to `url`.
+
+    With a `state` the call can go on from it when the answer comes after this process has ended.
+    """
 
     server: str
     message: str
     mode: Literal["form", "url"] = "form"
     schema: JsonObject | None = None
     url: str = ""
+    state: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio
@@ -31,6 +32,7 @@ from web.harness.mcp.mending import Report
 from web.harness.mcp.sampling import Sampler, SamplingAnswer
 from web.harness.mcp.sampling_forms import SamplingRefused, Wish, read_wish, sampled
 from web.harness.values.errors import ToolError
+from web.harness.values.messages import JsonObject
 
 PROGRESS_SECONDS = 0.1
 """The least time between two progress reports; what comes between is overtaken by the last."""
@@ -226,6 +228,12 @@ class Calls:
                 raise ToolError("A page has to be visited for this first, and the person did not.")
         return await send()
 
+    async def put(
+        self, params: ElicitRequestParams, call: Call, state: JsonObject | None
+    ) -> ElicitResult:
+        """Puts a question of a call that goes on from `state` once it is answered."""
+        return await self._put(params, call, [call], state)
+
     async def _sampled(self, wish: Wish) -> SamplingAnswer:
         own = self._own()
         if own is None and len({each.whose for each in self._running}) > 1:
@@ -247,7 +255,11 @@ class Calls:
         return own if own in self._running else None
 
     async def _put(
-        self, params: ElicitRequestParams, call: Call, waiting: Sequence[Call]
+        self,
+        params: ElicitRequestParams,
+        call: Call,
+        waiting: Sequence[Call],
+        state: JsonObject | None = None,
     ) -> ElicitResult:
         if call.ask is None:
             return ElicitResult(action="decline")
@@ -255,7 +267,7 @@ class Calls:
             for each in waiting:
                 stopped.enter_context(each.waiting_for_the_person())
             with self._visit(params) as visit:
-                answer = await call.ask(self._question(params))
+                answer = await call.ask(replace(self._question(params), state=state))
                 return ElicitResult(
                     action=answer.action,
                     content=answer.content if answer.action == "accept" else None,

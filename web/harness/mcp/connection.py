@@ -24,6 +24,7 @@ from web.harness.mcp.status import Journal, State, Status
 from web.harness.mcp.tokens import TokenStore
 from web.harness.mcp.watches import Watches
 from web.harness.tools.threads import run_in_thread
+from web.harness.tools.tool import Continued
 from web.harness.values.errors import ConfigurationError, ToolError
 from web.harness.values.messages import JsonObject
 
@@ -117,17 +118,17 @@ class Connection:
         on_progress: OnProgress | None = None,
         ask: Asker | None = None,
         sample: Sampler | None = None,
+        continued: Continued | None = None,
     ) -> mcp_types.CallToolResult:
         """Calls a tool by the server's own name for it.
 
-        `on_progress(done, total or None, words)` is called at most ten times a second, and always
-        with the last report. A call that stays silent for `spec.call_seconds` is cut off; while
-        `ask` has a question open or `sample` is at work, its clock stands still. `sample` is
-        asked for nothing that `ask` has not shown the person. A result with `is_error` is
-        returned. Raises ToolError in words. Cancelling the caller cancels the call at the server.
+        `on_progress(done, total or None, words)` is called at most ten times a second, always with
+        the last report. Silence for `spec.call_seconds` ends a call, but not while `ask` has a
+        question open or `sample` is at work, which answers only what `ask` has shown. `continued`
+        goes on from a question put before. Raises ToolError in words. Cancelling tells the server.
         """
         session = await self._ready_session()
-        return await session.call(name, arguments, on_progress, ask, sample)
+        return await session.call(name, arguments, on_progress, ask, sample, continued)
 
     async def read_resource(self, uri: str) -> mcp_types.ReadResourceResult:
         """What a resource holds now; see `reading.read_resource` for its limits.

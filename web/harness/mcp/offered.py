@@ -20,6 +20,7 @@ from web.harness.mcp.sampling import Sampler
 from web.harness.mcp.schemas import model_schema
 from web.harness.mcp.wording import tidy
 from web.harness.tools.tool import (
+    Continued,
     Handler,
     KeepBlob,
     PermissionLevel,
@@ -49,6 +50,7 @@ class Caller(Protocol):
         on_progress: ReportProgress | None = None,
         ask: Asker | None = None,
         sample: Sampler | None = None,
+        continued: Continued | None = None,
     ) -> mcp_types.CallToolResult: ...
 
 
@@ -169,6 +171,7 @@ def _handler(
             on_progress=context.progress,
             ask=asker(context.ask),
             sample=sample,
+            continued=context.continued,
         )
         return await tool_output(result, check, keep)
 

@@ -23,7 +23,10 @@ def asker(ask: Ask) -> Asker:
         if too_large or len(question.url) > MAX_ADDRESS_CHARS:
             return ElicitationAnswer("decline")
         try:
-            answer = await ask(_request(question))
+            if question.state is None:
+                answer = await ask(_request(question))
+            else:
+                answer = await ask(_request(question), state=question.state)
         except ValueError:
             return ElicitationAnswer("decline")
         return ElicitationAnswer(answer.action, answer.content)

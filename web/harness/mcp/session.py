@@ -34,6 +34,7 @@ from web.harness.mcp.failures import (
 )
 from web.harness.mcp.listing import Listing, Lists
 from web.harness.mcp.roots import told_roots
+from web.harness.mcp.rounds import Rounds
 from web.harness.mcp.sampling import Sampler
 from web.harness.mcp.sign_in import SignIn
 from web.harness.mcp.spec import Protocol, ServerSpec, Way
@@ -45,6 +46,8 @@ from web.harness.mcp.watches import Watches
 from web.harness.mcp.wording import tidy
 from web.harness.tools.outputs import as_output
 from web.harness.tools.threads import run_in_thread
+from web.harness.tools.tool import Continued
+from web.harness.values.errors import ToolError
 from web.harness.values.messages import JsonObject
 
 SETTLE_SECONDS = 3.0
@@ -148,12 +151,19 @@ class Session:
         on_progress: OnProgress | None = None,
         ask: Asker | None = None,
         sample: Sampler | None = None,
+        continued: Continued | None = None,
     ) -> types.CallToolResult:
         """The result, from any task. Raises ToolError; cancelled, it cancels at the server too."""
         call = Call(self._spec.call_seconds, self._watched(on_progress), self._asker(ask), sample)
 
         def send() -> Awaitable[types.CallToolResult]:
-            return self.client.call_tool(name, arguments, progress_callback=call.progressed)
+            if self.legacy:
+                if continued is not None:
+                    raise ToolError(f"The question of '{name}' has ended with its connection.")
+                return self.client.call_tool(name, arguments, progress_callback=call.progressed)
+            # What holds a secret is not written down: the question then ends with this process.
+            rounds = Rounds(self.client, self._calls, call, name, arguments, self._is_fit)
+            return rounds.run(continued)
 
         return await self._answered(call, f"'{name}'", lambda: self._calls.after_visits(call, send))
 
@@ -176,6 +186,9 @@ class Session:
             raise call_error(error, name, self._spec, self.seen) from error
         # Only the clock of the call leaves the block without a result.
         raise silent_call(name, self._spec)
+
+    def _is_fit(self, text: str) -> bool:
+        return concealed(text, self._spec) == text
 
     def _watched(self, on_progress: OnProgress | None) -> OnProgress | None:
         """The same with words that are fit to be shown."""

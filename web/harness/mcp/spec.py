@@ -12,6 +12,11 @@ from urllib.parse import urlsplit
 
 from web.harness.mcp.programs import located
 from web.harness.mcp.secret_forms import SHORTEST_SECRET, forms_of, without
+from web.harness.mcp.secret_looks import (
+    secrets_of_arguments,
+    secrets_of_path,
+    without_secrets_of_path,
+)
 from web.harness.tools.words import did_you_mean
 from web.harness.values.errors import ConfigurationError
 
@@ -98,9 +103,11 @@ class ServerSpec:
 
     @property
     def address(self) -> str:
-        """The address without user, password, query and fragment, as it may be shown."""
+        """The address without user, password, query and fragment, and without what in its path
+        looks like a secret, as it may be shown."""
         parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        path = without_secrets_of_path(parts.path)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
 
     @property
     def host(self) -> str:
@@ -110,7 +117,8 @@ class ServerSpec:
     def conceal(self, text: str) -> str:
         """The text without the secrets of this server, whoever wrote it.
 
-        All headers and all of the address' query count as such. So does a secret as it stands in
+        All headers and all of the address' query count as such, and what looks like one in its path
+        and in the arguments of a command. So does a secret as it stands in
         JSON, in Python's own writing or in an address, and a line of one that has several.
         """
         return without(text, forms_of(self._secrets(all_given=True)))
@@ -136,6 +144,9 @@ class ServerSpec:
             values.append(self.oauth.client_secret)
         parts = urlsplit(self.url)
         values.append(parts.password or "")
+        if all_given:
+            # A server that is used may have to say these: it is not certain that they are secrets.
+            values += [*secrets_of_path(parts.path), *secrets_of_arguments(self.args)]
         pairs = (each.partition("=") for each in parts.query.split("&"))
         values += [value for name, _, value in pairs if counts(name)]
         return {value for value in values if len(value) >= SHORTEST_SECRET}

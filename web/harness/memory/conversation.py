@@ -122,6 +122,10 @@ class Conversation:
     def last_id(self) -> str | None:
         return self._messages[-1].id if self._messages else None
 
+    @property
+    def newest(self) -> Message | None:
+        return self._messages[-1] if self._messages else None
+
     def __len__(self) -> int:
         return len(self._messages)
 

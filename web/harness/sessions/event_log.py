@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,11 @@ from web.harness.values.events import Event, EventBody, RunResult
 
 JOINED_AT_ONCE = 100
 """Events of one run; more are joined in a thread."""
+
+
+LATE_EVENTS = "%d events came after the end of their run and were left out"
+
+logger = logging.getLogger(__name__)
 
 
 class EventPage(NamedTuple):
@@ -31,7 +37,7 @@ class EventLog(Protocol):
 
     `append` hands bodies over in order and never waits; their numbers exist, and readers and the
     listener see them, at once in memory, with the next commit in a durable log. A run ends with its
-    `RunResult`.
+    `RunResult`: what comes after it is left out, which is logged.
     """
 
     def append(self, run_id: str, bodies: Iterable[EventBody]) -> None: ...
@@ -98,7 +104,10 @@ class InMemoryEventLog:
         if run is None:
             run = self._runs[run_id] = _Run([], 0, [])
         at = self._now()
-        new = [Event(number, at, body) for number, body in enumerate(bodies, run.last + 1)]
+        taken, late = until_end(bodies, ended=run.ended)
+        if late:
+            logger.warning(LATE_EVENTS, late)
+        new = [Event(number, at, body) for number, body in enumerate(taken, run.last + 1)]
         if not new:
             return
         run.last = new[-1].number
@@ -170,6 +179,19 @@ class InMemoryEventLog:
 
     async def aclose(self) -> None:
         """Memory has nothing to write."""
+
+
+def until_end(bodies: Iterable[EventBody], *, ended: bool) -> tuple[list[EventBody], int]:
+    """Those up to the end of their run, and how many came after it."""
+    taken: list[EventBody] = []
+    late = 0
+    for body in bodies:
+        if ended:
+            late += 1
+        else:
+            taken.append(body)
+            ended = isinstance(body, RunResult)
+    return taken, late
 
 
 def _join(events: list[Event]) -> tuple[list[Event], dict[int, array[int]]]:

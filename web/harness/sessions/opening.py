@@ -1,7 +1,8 @@
-"""Opens the stores of one address: sessions, events, records and blobs side by side."""
+"""Opens the stores of one address: sessions, events, runs, records and blobs side by side."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener
 from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.sessions.journal import Executions
 from web.harness.sessions.records import Blobs, InMemoryBlobs, InMemoryRecords, Records
 from web.harness.sessions.store import SessionStore
 from web.harness.values.errors import ConfigurationError
@@ -17,18 +19,24 @@ from web.harness.values.errors import ConfigurationError
 if TYPE_CHECKING:
     from web.harness.sessions.sql.database import Database
 
+_PAGES = re.compile(r"[0-9]{1,9}")
+
 FORMS = "memory, sqlite:///PATH (sqlite:////PATH from the root), postgresql://USER@HOST/DATABASE"
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What keeps chats. Whoever opened them closes them; `database` is None for memory."""
+    """What keeps chats. Whoever opened them closes them.
+
+    `database` and `executions`, the runs that can be gone on with, are None for memory.
+    """
 
     sessions: SessionStore
     events: EventLog
     records: Records
     blobs: Blobs
     database: Database | None = None
+    executions: Executions | None = None
 
     async def aclose(self) -> None:
         """Writes what is still to be written, and closes. Leases that are held end with time."""
@@ -42,7 +50,8 @@ async def open_stores(
 ) -> Stores:
     """The stores of `memory`, `sqlite:///PATH` or `postgresql://...`.
 
-    A PATH without an ending is a folder, which is made. `now` returns seconds since the epoch,
+    A PATH without an ending is a folder, which is made. `?mode=ro` behind it only reads,
+    `?max_pages=N` lets the file take N pages of 4 KiB. `now` returns seconds since the epoch,
     `listener` is that of the event log. Raises ConfigurationError for another address, and
     StoreError where the database cannot be used.
     """
@@ -53,15 +62,18 @@ async def open_stores(
         )  # fmt: skip
     database = await open_database(address)
     from web.harness.sessions.sql.event_log import SqlEventLog
+    from web.harness.sessions.sql.executions import SqlExecutions
     from web.harness.sessions.sql.records import SqlBlobs, SqlRecords
     from web.harness.sessions.sql.store import SqlSessionStore
 
+    events = SqlEventLog(database, now, listener)
     return Stores(
         SqlSessionStore(database),
-        SqlEventLog(database, now, listener),
+        events,
         SqlRecords(database),
         SqlBlobs(database),
         database,
+        SqlExecutions(database, events),
     )
 
 
@@ -84,8 +96,9 @@ async def open_database(address: str) -> Database:
 
         parts = urlsplit(address)
         path, query = unquote(parts.path).removeprefix("/"), dict(parse_qsl(parts.query))
-        if path and not set(query) - {"mode"} and query.get("mode", "rwc") in ("ro", "rwc"):
-            return await open_sqlite(Path(path), read_only=query.get("mode") == "ro")
+        mode, pages = query.pop("mode", "rwc"), query.pop("max_pages", "0")
+        if path and not query and mode in ("ro", "rwc") and _PAGES.fullmatch(pages):
+            return await open_sqlite(Path(path), read_only=mode == "ro", max_pages=int(pages))
     if scheme in ("postgresql", "postgres") and "://" in address:
         from web.harness.sessions.sql.postgres import open_postgres
 

@@ -60,6 +60,11 @@ class Records(Protocol):
         """Everybody who has a record, in rising order."""
         ...
 
+    async def having(self, field: str, text: str) -> Sequence[tuple[HarnessIdentity, str]]:
+        """Of everybody, the records whose body has this text in this field; some that have it
+        deeper in their body may be among them."""
+        ...
+
     async def delete(self, identity: HarnessIdentity, session_id: str) -> None:
         """Forgets a record; an unknown one is fine."""
         ...
@@ -130,6 +135,9 @@ class InMemoryRecords:
     async def identities(self) -> Sequence[HarnessIdentity]:
         owners = {owner for owner, _ in self._records}
         return sorted(owners, key=lambda owner: (owner.tenant_id, owner.user_id))
+
+    async def having(self, field: str, text: str) -> Sequence[tuple[HarnessIdentity, str]]:
+        return [key for key, each in self._records.items() if each.body.get(field) == text]
 
     async def delete(self, identity: HarnessIdentity, session_id: str) -> None:
         check_scope(identity, session_id)

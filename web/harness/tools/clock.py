@@ -18,13 +18,14 @@ class CallClock:
         self._open = 0
         self._left: float | None = None
 
-    async def ask(self, request: JsonObject) -> InputAnswer:
+    async def ask(self, request: JsonObject, /, *, state: JsonObject | None = None) -> InputAnswer:
         """Asks off the clock."""
         self._open += 1
         if self._open == 1:
             self._stop()
         try:
-            return await self._ask(request)
+            # Those who ask for a tool that is tried alone may know of no state.
+            return await (self._ask(request) if state is None else self._ask(request, state=state))
         finally:
             self._open -= 1
             if self._open == 0:

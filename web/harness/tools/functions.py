@@ -31,6 +31,7 @@ def function_tool(
     timeout_seconds: float | None = None,
     replay: ReplayPolicy = "manual",
     preview: Preview | None = None,
+    version: str = "",
     share_signature: bool = False,
 ) -> Tool:
     """A tool that calls `function`, with name, description and schema read from it.
@@ -59,6 +60,7 @@ def function_tool(
         replay=replay,
         preview=preview,
         validate=signature.validate,
+        version=version,
     )
 
 

@@ -30,6 +30,7 @@ class HookEvent(StrEnum):
     """What can be watched. `body` says which event a happening carries, where it carries one."""
 
     RUN_STARTED = "run_started"
+    """Also of a run that goes on after its process had ended: each process tells it once."""
     RUN_ENDED = "run_ended"
     """`body`: RunResult."""
     MODEL_CALL_STARTED = "model_call_started"

@@ -14,19 +14,21 @@ class Permissions:
     An override replaces the tool's own default. A grant ("allow for this chat") turns *ask* into
     *allow*; it never lifts a *deny*, and it is kept while one holds. A tool that `always_asks` is
     never allowed, by neither. `grants` is a sorted list of tool names, ready for JSON, and what the
-    constructor takes to bring them back.
+    constructor takes to bring them back: whoever gives any, or none on purpose, keeps them, and no
+    run that is resumed adds its own.
     """
 
     def __init__(
         self,
         overrides: Mapping[str, PermissionLevel | str] | None = None,
-        grants: Iterable[str] = (),
+        grants: Iterable[str] | None = None,
     ) -> None:
         """Raises ConfigurationError for an override that is no level."""
         self._overrides = {
             name: parse_level(name, level) for name, level in (overrides or {}).items()
         }
-        self._grants = dict.fromkeys(grants, "")
+        self._grants = dict.fromkeys(grants or (), "")
+        self._are_kept = grants is not None
 
     @property
     def grants(self) -> list[str]:
@@ -38,6 +40,14 @@ class Permissions:
         `approval` is the key of the question that was answered so.
         """
         self._grants[name] = approval
+
+    def recall(self, grants: Iterable[tuple[str, str]]) -> None:
+        """Brings back what was granted in a run that goes on, each with the key of its question.
+
+        Not where somebody keeps the grants: one may have been taken back since.
+        """
+        if not self._are_kept:
+            self._grants.update(grants)
 
     def granted_by(self, tool: Tool) -> str | None:
         """The key of the question whose answer lets the tool run; None where no grant does.

@@ -54,6 +54,7 @@ class ToolRegistry:
         timeout_seconds: float | None = None,
         replay: ReplayPolicy = "manual",
         preview: Preview | None = None,
+        version: str = "",
     ) -> Callable[[F], F]: ...
 
     def register(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:

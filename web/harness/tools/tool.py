@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from web.harness.tools.resource import GetResource, no_resources
 from web.harness.values.events import Decision, InputAction, PlanStep, ResultPart
@@ -37,15 +37,34 @@ class InputAnswer:
 ReportProgress = Callable[[float, float | None, str], None]
 """Takes how far a call is, how far it goes (None where that is not known), and words."""
 
-Ask = Callable[[JsonObject], Awaitable[InputAnswer]]
-"""Puts a request to the person and waits for the answer; see `InputRequired` for its shape."""
+
+class Ask(Protocol):
+    """Puts a request to the person and waits for the answer; see `InputRequired` for its shape.
+
+    With a `state`, JSON of the tool's own, the question outlives the process where the run does:
+    it is written down, one of a call at a time, and when the person has answered after the process
+    ended, the handler is called again with `ToolContext.continued`. Raises NotSerialisable for a
+    state that is no JSON.
+    """
+
+    async def __call__(
+        self, request: JsonObject, /, *, state: JsonObject | None = None
+    ) -> InputAnswer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What a call goes on from: the `state` that its question had, and the person's answer."""
+
+    state: JsonObject
+    answer: InputAnswer
 
 
 def tell_nobody(done: float, total: float | None, message: str) -> None:
     """The progress of a call that nobody watches."""
 
 
-async def nobody_answers(request: JsonObject) -> InputAnswer:
+async def nobody_answers(request: JsonObject, /, *, state: JsonObject | None = None) -> InputAnswer:
     """The answer where there is no person to ask."""
     return InputAnswer("decline")
 
@@ -62,7 +81,8 @@ class ToolContext:
     answered for the whole chat, and `decision` that answer; both are '' where nobody was asked.
     `inside` is for a tool that runs another agent, None outside of a run. `resource` lends live
     things that outlast the call, where the run has any: `await context.resource("shell", "session",
-    open_shell)`, whose function returns a `Resource`.
+    open_shell)`, whose function returns a `Resource`. `continued` is set where the call asked with
+    a state before its process ended: it goes on from there instead of beginning anew.
     """
 
     call_id: str
@@ -75,6 +95,7 @@ class ToolContext:
     decision: Decision | Literal[""] = ""
     inside: Inside | None = None
     resource: GetResource = no_resources
+    continued: Continued | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +155,8 @@ class Tool:
     words the model can act on; validating its own result changes nothing. `hints` are what its
     maker says of it in a word or two ("read-only"), for a person to see; they permit nothing.
     `always_asks` suits what runs programs: a person's yes is for one call, and none is for all.
-    `timeout_seconds` is None for what the agent's configuration says, infinity for no limit.
+    `timeout_seconds` is None for what the agent's configuration says, infinity for no limit. A run
+    that was begun with one `version` goes on with no other; '' is one too.
     """
 
     name: str
@@ -148,3 +170,4 @@ class Tool:
     validate: Callable[[JsonObject], JsonObject] | None = None
     hints: tuple[str, ...] = ()
     always_asks: bool = False
+    version: str = ""

@@ -18,6 +18,10 @@ Decision = Literal["allow", "allow_chat", "deny"]
 InputAction = Literal["accept", "decline", "cancel"]
 """A person's answer to a tool that asks for input: here it is, no, or not now."""
 
+Resolution = Literal["result", "retry", "abort"]
+"""A person's answer about a call of which nobody knows if it ran: it did and here is its result,
+run it again, or give the run up."""
+
 RunStatus = Literal["completed", "cancelled", "failed", "limit"]
 
 PlanStatus = Literal["pending", "in_progress", "completed"]
@@ -93,6 +97,8 @@ class ToolCallDelta:
 class ToolCallStart:
     """A tool starts to run with these arguments. `decision` is how a person let it run.
 
+    A call may start again, after the process that ran it has ended: what was told of it since its
+    start holds no more, and what it was asking a person for is not open any more.
     `hints` are what the maker of the tool says of it: "read-only" and the like.
     """
 
@@ -193,7 +199,11 @@ class InputAnswered:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryRequired:
-    """It is not known whether this call ran; a person decides."""
+    """It is not known whether this call ran; a person decides.
+
+    What it was asking a person for is not open any more. The same key may come twice, and is then
+    the same question.
+    """
 
     type: ClassVar[str] = "recovery_required"
     key: str
@@ -203,8 +213,20 @@ class RecoveryRequired:
 
 
 @dataclass(frozen=True, slots=True)
+class RecoveryAnswered:
+    """A `RecoveryRequired` is not open any more: a person said `how` it goes on, or the run was
+    stopped. The result of the call follows, or its next start."""
+
+    type: ClassVar[str] = "recovery_answered"
+    key: str
+    call_id: str
+    how: Resolution | Literal["withdrawn"]
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptReset:
-    """A model call was dropped: all that was shown of `message_id` is taken back."""
+    """A model call was dropped: all that was shown of `message_id` is taken back, the questions
+    about its calls included."""
 
     type: ClassVar[str] = "attempt_reset"
     message_id: str
@@ -312,6 +334,7 @@ EventBody = (
     | InputRequired
     | InputAnswered
     | RecoveryRequired
+    | RecoveryAnswered
     | AttemptReset
     | ContextCondensed
     | Note

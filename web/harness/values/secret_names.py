@@ -9,6 +9,7 @@ secret (`token: 5`), and neither is an empty text.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +28,8 @@ _LAST = frozenset(["token", "apitoken", "accesstoken", "authtoken"])
 _KEYS = frozenset(["api", "access", "private", "secret", "signing", "encryption", "auth"])
 """Before `key` or `keys`, or `tokens`."""
 
+_NAME_CHARS = 80
+
 _LOOKS_LIKE_ONE = re.compile(
     r"(?:[sr]k[-_](?:live|test|proj|ant|or)[-_]\w\S{3,}|sk-\w{20,}|gh[pousr]_\w{20,}"
     r"|github_pat_\w{20,}|glpat-\S{16,}|xox[a-z]-\S{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}"
@@ -35,6 +38,10 @@ _LOOKS_LIKE_ONE = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
+    return _known(name) if len(name) <= _NAME_CHARS else _is_one(name)
+
+
+def _is_one(name: str) -> bool:
     words = [word.lower() for word in _WORD_ENDS.split(name) if word]
     if not words:
         return False
@@ -42,6 +49,10 @@ def is_secret_name(name: str) -> bool:
         return True
     pairs = pairwise(words)
     return any(one in _KEYS and other in ("key", "keys", "tokens") for one, other in pairs)
+
+
+_known = lru_cache(4_096)(_is_one)
+"""The same few names come again and again."""
 
 
 def refuse_secrets(value: Any, where: str) -> None:
@@ -75,3 +86,32 @@ def _refusal(what: str) -> ConfigurationError:
         hint="Give keys to the provider and to tools. Where it is none, give it another name. "
         "Nothing was read or written.",
     )
+
+
+LEFT_OUT = "[left out: it looks like a secret]"
+
+_KEY = _LOOKS_LIKE_ONE.pattern.replace(r"\S", r"[\w.~+/=-]").removesuffix(r"\s*")
+_INSIDE = re.compile(rf"(?<![^\W_]){_KEY}")
+
+
+def without_secrets(value: Any) -> Any:
+    """The same JSON value with `LEFT_OUT` in place of every secret: of the texts under a name that
+    is one's, and of what looks like a key inside any other text."""
+    if isinstance(value, str):
+        return _INSIDE.sub(LEFT_OUT, value)
+    if isinstance(value, list):
+        return [without_secrets(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            name: _hidden(each) if is_secret_name(name) else without_secrets(each)
+            for name, each in value.items()
+        }
+    return value
+
+
+def _hidden(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _hidden(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_hidden(each) for each in value]
+    return LEFT_OUT if isinstance(value, str) and value else value

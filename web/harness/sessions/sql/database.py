@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
 from web.harness.sessions.sql.signals import Signals
+from web.harness.values.errors import StoreError
 
 T = TypeVar("T")
 
@@ -51,7 +52,27 @@ class Database(Protocol):
     locked: str
     signals: Signals
 
+    @property
+    def presence(self) -> str:
+        """Names this server in its leases, so that `is_gone` of others sees it die; '' where that
+        cannot be seen."""
+        ...
+
+    async def is_gone(self, transaction: Transaction, presence: str) -> bool:
+        """Whether the server of a presence has died. In doubt it has not; ask again."""
+        ...
+
+    @property
+    def failure(self) -> StoreError | None:
+        """Why it does not work at the moment, as far as that is seen without asking it."""
+        ...
+
     async def write(self, work: Work[T]) -> T: ...
+
+    async def write_at_once(self, work: Work[T]) -> T:
+        """The same in a fraction of the time, of work that awaits its transaction alone, and shares
+        nothing with what may run beside it: SQLite does it in a thread."""
+        ...
 
     async def read(self, work: Work[T]) -> T: ...
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import lru_cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
-from sqlalchemy import TextClause, bindparam, event, text
+from sqlalchemy import CursorResult, event, text
 from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from web.harness.sessions.sql.at_once import Done, Signalling, Tell
 from web.harness.sessions.sql.database import Row, Transaction, Values, Work
 from web.harness.sessions.sql.signals import Signals
+from web.harness.sessions.sql.statements import Dialect, sent, with_lists
 from web.harness.values.errors import StoreError
 
 T = TypeVar("T")
@@ -21,40 +24,43 @@ T = TypeVar("T")
 PAUSES = (0.0, 0.1, 0.3, 1.0, 2.0, 4.0)
 """Seconds before each further try of work whose connection was lost; a restart takes some."""
 
+SLOW_SECONDS = 1.5
+"""A transaction that writes for longer is told of: somebody may have locked the database."""
+
 logger = logging.getLogger(__name__)
+
+Transact = Callable[[Work[Any]], Awaitable[Done]]
 
 Fault = Callable[[BaseException], StoreError]
 """Makes an error of the driver one of ours. `again` of it says that the work may be repeated."""
 
 
-@lru_cache(maxsize=256)
-def _statement(sql: str) -> TextClause:
-    """`:names` that end in `_list` stand for any number of values."""
-    clause = text(sql)
-    lists = [name for name in clause._bindparams if name.endswith("_list")]
-    return clause.bindparams(*(bindparam(name, expanding=True) for name in lists))
+_text = lru_cache(maxsize=256)(text)
 
 
-class EngineTransaction:
+class EngineTransaction(Signalling):
     """The `Transaction` on one connection."""
 
     def __init__(self, connection: AsyncConnection) -> None:
+        super().__init__()
         self._connection = connection
-        self.signals: list[tuple[str, str]] = []
 
     async def rows(self, sql: str, values: Values | None = None) -> Sequence[Row]:
-        return (await self._connection.execute(_statement(sql), values)).fetchall()
+        return (await self._execute(sql, values)).fetchall()
 
     async def row(self, sql: str, values: Values | None = None) -> Row | None:
-        return (await self._connection.execute(_statement(sql), values)).fetchone()
+        return (await self._execute(sql, values)).fetchone()
 
     async def do(self, sql: str, values: Values | Sequence[Values] | None = None) -> None:
         if values is None or isinstance(values, dict) or values:
-            await self._connection.execute(_statement(sql), values)
+            await self._execute(sql, values)
 
-    def signal(self, topic: str, key: str) -> None:
-        if (topic, key) not in self.signals:
-            self.signals.append((topic, key))
+    async def _execute(self, sql: str, values: Any) -> CursorResult[Any]:
+        dialect = cast(Dialect, self._connection.dialect.name)
+        statement, lists = with_lists(sql, dialect)
+        if lists:
+            values = sent(values, lists, dialect)
+        return await self._connection.execute(_text(statement), values)
 
 
 class Engine:
@@ -74,7 +80,7 @@ class Engine:
         fault: Fault,
         options: dict[str, Any],
         writer: asyncio.Lock | None = None,
-        tell: Callable[[Transaction, list[tuple[str, str]]], Awaitable[None]] | None = None,
+        tell: Tell | None = None,
         pauses: Sequence[float] = PAUSES,
         reading: Literal["REPEATABLE READ"] | None = None,
     ) -> None:
@@ -90,6 +96,7 @@ class Engine:
         self._engine: AsyncEngine = create_async_engine(url, **options)
         self._work: set[asyncio.Task[Any]] = set()
         self._background: set[asyncio.Task[None]] = set()
+        self._writing: dict[object, float] = {}
         self._closed = False
 
     def prepare(self, each: Callable[[Any], None], begin: Callable[[bool], str]) -> None:
@@ -104,8 +111,29 @@ class Engine:
             writes = connection.get_execution_options().get("writes", False)
             connection.exec_driver_sql(begin(writes))
 
+    @property
+    def presence(self) -> str:
+        return ""
+
+    async def is_gone(self, transaction: Transaction, presence: str) -> bool:
+        return False
+
+    @property
+    def failure(self) -> StoreError | None:
+        longest = min(self._writing.values(), default=None)
+        if longest is None or time.monotonic() - longest < SLOW_SECONDS:
+            return None
+        return StoreError(
+            "The database takes long to write; another program may have locked it.",
+            hint="Close that program, or look at the disk or the server of the database.",
+            code="store_busy",
+        )
+
     async def write(self, work: Work[T]) -> T:
-        return await self.whole(self._again(lambda: self._write(work)))
+        return await self.whole(self._timed(lambda: self._write(work, self._writes)))
+
+    async def write_at_once(self, work: Work[T]) -> T:
+        return await self.whole(self._timed(lambda: self._write(work, self._writes_at_once)))
 
     async def read(self, work: Work[T]) -> T:
         return await self.whole(self._again(lambda: self._read(work)))
@@ -149,22 +177,37 @@ class Engine:
                 logger.info("The database was lost for a moment: %s", error.message)
         return await attempt()
 
-    async def _write(self, work: Work[T]) -> T:
-        if self._writer is None:
-            return await self._written(work)
-        async with self._writer:
-            return await self._written(work)
+    async def _timed(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        mark = object()
+        self._writing[mark] = time.monotonic()
+        try:
+            return await self._again(attempt)
+        finally:
+            del self._writing[mark]
 
-    async def _written(self, work: Work[T]) -> T:
-        transaction, result = await self._transact(work, writes=True)
-        for topic, key in transaction.signals:
+    async def _write(self, work: Work[T], transact: Transact) -> T:
+        if self._writer is None:
+            return await self._written(work, transact)
+        async with self._writer:
+            return await self._written(work, transact)
+
+    async def _written(self, work: Work[T], transact: Transact) -> T:
+        signals, result = await transact(work)
+        for topic, key in signals:
             self.signals.deliver(topic, key)
-        return result
+        return cast(T, result)
+
+    async def _writes(self, work: Work[Any]) -> Done:
+        return await self._transact(work, writes=True)
+
+    async def _writes_at_once(self, work: Work[Any]) -> Done:
+        """Past the engine, where there is a shorter way."""
+        return await self._writes(work)
 
     async def _read(self, work: Work[T]) -> T:
-        return (await self._transact(work, writes=False))[1]
+        return cast(T, (await self._transact(work, writes=False)).result)
 
-    async def _transact(self, work: Work[T], *, writes: bool) -> tuple[EngineTransaction, T]:
+    async def _transact(self, work: Work[Any], *, writes: bool) -> Done:
         try:
             async with self._engine.connect() as connection:
                 if writes:
@@ -187,7 +230,7 @@ class Engine:
                     raise
         except (DBAPIError, PoolTimeout, OSError) as error:
             raise self._fault_of(error) from error
-        return transaction, result
+        return Done(transaction.signals, result)
 
     def _fault_of(self, error: Exception) -> StoreError:
         if isinstance(error, PoolTimeout):

@@ -10,18 +10,22 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
-from web.harness.sessions.event_log import EventPage, Listener
-from web.harness.sessions.sql import event_rows
+from web.harness.loop.state import RunState
+from web.harness.sessions.event_log import LATE_EVENTS, EventPage, Listener
+from web.harness.sessions.journal import Step
+from web.harness.sessions.sql import batches, event_rows
+from web.harness.sessions.sql.batches import Entry, Fence, Item, Part, Parts, Written
 from web.harness.sessions.sql.database import Database, Row, Transaction
 from web.harness.sessions.sql.event_rows import Piece, Run, piece_of
 from web.harness.sessions.sql.followers import Followers
+from web.harness.sessions.sql.pace import Pace
 from web.harness.values.errors import StoreError
 from web.harness.values.events import Event, EventBody, RunResult
 
 INTERVAL_SECONDS = 0.05
-"""From one batch to the next; the first after a pause goes at once."""
+"""From one batch to the next. The first after a pause comes after a tenth of it, or when somebody
+waits: a tool's result, the model's answer to it and the start of the next tool go together."""
 
 MAX_BATCH = 5_000
 """Events in one transaction."""
@@ -40,14 +44,10 @@ CLOSE_SECONDS = 5.0
 INLINE_ROWS = 100
 """Beyond so many, a thread turns rows into events."""
 
+WHOLE_ROWS = 2_000
+"""Of several runs that are read at once."""
+
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    place: int
-    run_id: str
-    piece: Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class _Batch:
 
     token: str
     upto: int
-    runs: dict[str, list[Piece]]
+    parts: Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,11 @@ class SqlEventLog:
     """The `EventLog` in a database, which stays its owner's.
 
     An event gets its number in the commit and is shown after it, to the listener, to those who
-    wait, and to other servers. One task writes the events of all runs together. While the database
-    fails, events wait here in order, `failure` says why, and `flush` raises it. A run that another
-    server has ended takes nothing more.
+    wait, and to other servers. One task writes the events and steps of all runs together, once in
+    an interval of so many seconds, and sooner where somebody waits, as long as it did not do so
+    often. While the database fails, they wait here in order, `failure` says why, and `flush` raises
+    it. A run that another server has ended, or that it has begun after it was begun here, takes
+    nothing more from here. `batches` counts the transactions.
 
     What another server appends to a run is read here as its own; the listener is told of it for
     runs that were given to `follow`.
@@ -89,12 +91,15 @@ class SqlEventLog:
         self._now = now
         self._listener = listener
         self._interval = interval
+        self._pace = Pace(interval)
         # What is to be written, each with its place among all that was ever appended.
-        self._queue: deque[_Entry] = deque()
+        self._queue: deque[Entry] = deque()
         self._appended = 0
         self._written = 0
         self._batch: _Batch | None = None
         self._last_of: dict[str, int] = {}
+        # The right to write the runs that were begun here; others are written without one.
+        self._fences: dict[str, Fence] = {}
         # Of each run that this log wrote and that goes on, its last number.
         self._numbers: dict[str, int] = {}
         self._flushes: list[_Flush] = []
@@ -103,22 +108,57 @@ class SqlEventLog:
         self._runs = False
         self._closed = False
         self.failure: StoreError | None = None
+        self.batches = 0
         self._followers = Followers(database, self._tell)
 
     def append(self, run_id: str, bodies: Iterable[EventBody]) -> None:
-        if self._closed:
-            return
         at = self._now()
-        before = self._appended
-        for body in bodies:
-            self._appended += 1
-            self._queue.append(_Entry(self._appended, run_id, piece_of(at, body)))
-        if self._appended == before:
+        self._put(run_id, self._fences.get(run_id), [piece_of(at, body) for body in bodies])
+
+    def append_step(self, run_id: str, fence: Fence, step: Step, state: RunState) -> None:
+        """Hands over a step, in order with the events of its run. Raises NotSerialisable."""
+        self._put(run_id, fence, [batches.step_piece(self._now(), step, state)])
+
+    def take(self, run_id: str, number: int, *, ended: bool) -> Fence:
+        """From now on what is appended to a run is written under this fence; `ended` where it had
+        its result before."""
+        fence = self._fences[run_id] = Fence(number, ended=ended)
+        return fence
+
+    def let_go(self, run_id: str, number: int) -> None:
+        """The run has ended under this fence."""
+        fence = self._fences.get(run_id)
+        if fence is not None and fence.number == number:
+            del self._fences[run_id]
+
+    def _put(self, run_id: str, fence: Fence | None, items: Sequence[Item]) -> None:
+        if not items:
             return
+        if self._closed:
+            if fence is not None:
+                fence.cut = True
+            return
+        if fence is not None and fence.lost:
+            return
+        for item in items:
+            self._appended += 1
+            self._queue.append(Entry(self._appended, run_id, item, fence))
         self._last_of[run_id] = self._appended
         if not self._runs:
             self._runs = True
             self._database.spawn(self._write_all())
+
+    def replace_waiting(self, run_id: str, body: EventBody, by: EventBody) -> None:
+        """Has what waits to be written say something else. Where it is being written just now, or
+        was and nobody heard of it, it is as it was."""
+        parts = self._batch.parts if self._batch is not None else {}
+        for at, entry in enumerate(self._queue):
+            item = entry.item
+            if entry.run_id == run_id and isinstance(item, Piece) and item.body == body:
+                new = piece_of(item.at, by)
+                self._queue[at] = entry._replace(item=new)
+                if (part := parts.get(run_id)) is not None:
+                    part.items = [new if each is item else each for each in part.items]
 
     async def flush(self, run_id: str) -> None:
         upto = self._last_of.get(run_id, 0)
@@ -146,12 +186,23 @@ class SqlEventLog:
             events = event_rows.events_of(rows, after)
         return EventPage(events, after < run.gap_before)
 
+    async def read_whole(self, run_ids: Sequence[str]) -> dict[str, list[Event]]:
+        """All events of as many of these runs as are read at once; read others one by one."""
+        rows = await self._database.read(
+            lambda each: event_rows.rows_of_many(each, run_ids, WHOLE_ROWS)
+        )
+        return await asyncio.to_thread(event_rows.events_of_many, rows, WHOLE_ROWS)
+
     async def wait(self, run_id: str, after: int) -> None:
         await self._followers.wait(run_id, after)
 
-    async def follow(self, run_id: str, after: int = 0) -> None:
-        """Tells the listener also of what other servers append to a run, after a cursor."""
-        await self._followers.follow(run_id, after)
+    async def follow(self, run_id: str, after: int = 0) -> bool:
+        """Tells the listener also of what other servers append to a run, after a cursor. Returns
+        whether it was told of all that was written before the call; else that is read later."""
+        return await self._followers.follow(run_id, after)
+
+    def is_followed(self, run_id: str) -> bool:
+        return self._followers.is_followed(run_id)
 
     def unfollow(self, run_id: str) -> None:
         self._followers.unfollow(run_id)
@@ -177,8 +228,11 @@ class SqlEventLog:
         async with self._writing:
             self._queue = deque(each for each in self._queue if each.run_id != run_id)
             if self._batch is not None:
-                self._batch.runs.pop(run_id, None)
+                self._batch.parts.pop(run_id, None)
             self._last_of.pop(run_id, None)
+            fence = self._fences.get(run_id)
+            if fence is not None:
+                fence.lost = True  # Whoever still performs it brings nothing of it back.
             self._numbers.pop(run_id, None)
             await self._database.write(lambda each: event_rows.forget(each, run_id))
         self._followers.forget(run_id)
@@ -200,7 +254,9 @@ class SqlEventLog:
         """Writes batch after batch until there is nothing left."""
         failures = 0
         try:
+            await self._pause(self._interval / 10)
             while self._queue:
+                await asyncio.sleep(self._pace.next_in())
                 began = time.monotonic()
                 try:
                     await self._write_batch()
@@ -229,49 +285,61 @@ class SqlEventLog:
             # The same batch under the same token until it is known to be written: the connection
             # may be lost after the commit, and no event may come twice.
             batch = self._batch = self._batch or await self._next_batch()
-            first = await self._write(batch) if batch.runs else {}
+            written = await self._write(batch) if batch.parts else Written({})
             self._batch = None
             self.failure = None
+            self.batches += 1
             while self._queue and self._queue[0].place <= batch.upto:
                 self._queue.popleft()
-        for at, (run_id, pieces) in enumerate(batch.runs.items(), 1):
-            if run_id not in first:
-                self._refused(run_id, len(pieces))
-                continue
-            numbered = enumerate(pieces, first[run_id])
-            events = [Event(number, piece.at, piece.body) for number, piece in numbered]
-            self._numbers[run_id] = events[-1].number
-            if isinstance(events[-1].body, RunResult):
-                del self._numbers[run_id]
-            self._followers.wrote(run_id, events)
+        for at, (run_id, part) in enumerate(batch.parts.items(), 1):
+            self._tell_of(run_id, part, written)
             if at % RUNS_AT_ONCE == 0:
                 await asyncio.sleep(0)
         self._settle()
 
+    def _tell_of(self, run_id: str, part: Part, written: Written) -> None:
+        pieces, first = part.pieces, written.first.get(run_id)
+        if part.fence is not None and run_id in written.lost:
+            part.fence.lost = True
+        if first is None:
+            self._refused(run_id, len(pieces))
+            return
+        if not pieces:
+            return
+        events = [Event(number, piece.at, piece.body) for number, piece in enumerate(pieces, first)]
+        self._numbers[run_id] = events[-1].number
+        if isinstance(events[-1].body, RunResult):
+            del self._numbers[run_id]
+            if part.fence is not None:
+                part.fence.ended = True
+        self._followers.wrote(run_id, events)
+
     def _refused(self, run_id: str, count: int) -> None:
-        """Another server ended a run of ours: its end is told here too."""
-        logger.warning("%d events came after the end of their run and were left out", count)
+        """Another server ended a run of ours, or goes on with it: what it does is told here too."""
+        if count:
+            logger.warning(LATE_EVENTS, count)
         last = self._numbers.pop(run_id, None)
         if last is not None and not self._followers.is_followed(run_id):
-            self._database.spawn(self._followers.follow(run_id, last))
+            self._database.spawn(self._follow_on(run_id, last))
+
+    async def _follow_on(self, run_id: str, after: int) -> None:
+        await self._followers.follow(run_id, after)
 
     async def _next_batch(self) -> _Batch:
         behind = len(self._queue) > JOIN_ABOVE
         size = len(self._queue) if behind else min(len(self._queue), MAX_BATCH)
-        upto = self._queue[size - 1].place
-        runs: dict[str, list[Piece]] = {}
-        for entry in islice(self._queue, size):
-            runs.setdefault(entry.run_id, []).append(entry.piece)
-        if behind:
-            joined = await asyncio.to_thread(lambda: [*map(event_rows.join_pieces, runs.values())])
-            runs = dict(zip(runs, joined, strict=True))
-        return _Batch(uuid.uuid4().hex, upto, runs)
+        parts, upto = batches.parts_of(self._queue, size)
+        if behind or any(step.is_large for part in parts.values() for step in part.steps):
+            await asyncio.to_thread(batches.make_texts, parts, joined=behind)
+        else:
+            batches.make_texts(parts, joined=False)
+        return _Batch(uuid.uuid4().hex, upto, parts)
 
-    async def _write(self, batch: _Batch) -> dict[str, int]:
-        self._followers.writing(frozenset(batch.runs))
+    async def _write(self, batch: _Batch) -> Written:
+        self._followers.writing(frozenset(batch.parts))
         try:
-            return await self._database.write(
-                lambda each: event_rows.write_batch(each, self._database, batch.runs, batch.token)
+            return await self._database.write_at_once(
+                lambda each: batches.write_batch(each, self._database, batch.parts, batch.token)
             )
         finally:
             self._followers.writing(frozenset())

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from web.harness.sessions.deltas import find_seams, join_deltas, rest_of, told_twice
+from web.harness.sessions.sql import execution_rows
 from web.harness.sessions.sql.database import Database, Row, Transaction
 from web.harness.sessions.sql.rows import json_row
 from web.harness.values.errors import StoreError
 from web.harness.values.event_codec import body_from_json, body_to_json
-from web.harness.values.events import Event, EventBody, Note, RunResult
+from web.harness.values.events import Event, EventBody, Note
 from web.harness.values.json_form import JsonRefused, NotSerialisable
 
 TOPIC = "events"
 FORGOTTEN = "events-forgotten"
-
-ROWS_AT_ONCE = 500
-"""Of one statement, so that the event loop has its turns."""
 
 UNWRITTEN = Note("Something that happened here could not be written down.")
 
@@ -83,61 +81,39 @@ async def ends_of(transaction: Transaction, run_ids: list[str]) -> dict[str, tup
     return {str(run_id): (int(last), bool(ended)) for run_id, last, ended in rows}
 
 
-async def write_batch(
-    transaction: Transaction, database: Database, batch: Mapping[str, Sequence[Piece]], token: str
-) -> dict[str, int]:
-    """Writes new events of many runs, numbered on; returns the first number of each run.
+@dataclass(frozen=True, slots=True)
+class LockedRun:
+    """What a writer has to know of a run. `token` names the last batch that was written to it."""
 
-    A batch that was written under this token already is not written again. A run that has ended
-    takes nothing more: it is left out of what is returned.
-    """
-    run_ids = sorted(batch)
+    last: int
+    ended: bool
+    token: str
+
+
+async def lock_runs(
+    transaction: Transaction, database: Database, run_ids: Sequence[str]
+) -> dict[str, LockedRun]:
+    """The rows of runs, made where there are none, that nobody else changes until the end."""
+    found = await _locked_runs(transaction, database, run_ids)
+    if len(found) == len(run_ids):
+        return found
     await transaction.do(
         "INSERT INTO harness_runs (run_id, last, ended, joined, gap_before, token) "
         "VALUES (:run, 0, 0, 0, 0, '') ON CONFLICT (run_id) DO NOTHING",
-        [{"run": run_id} for run_id in run_ids],
+        [{"run": run_id} for run_id in run_ids if run_id not in found],
     )
-    known = await transaction.rows(
-        "SELECT run_id, last, token, ended FROM harness_runs WHERE run_id IN :run_list "
+    return await _locked_runs(transaction, database, run_ids)
+
+
+async def _locked_runs(
+    transaction: Transaction, database: Database, run_ids: Sequence[str]
+) -> dict[str, LockedRun]:
+    rows = await transaction.rows(
+        "SELECT run_id, last, ended, token FROM harness_runs WHERE run_id IN :run_list "
         f"ORDER BY run_id{database.locked}",
-        {"run_list": run_ids},
+        {"run_list": list(run_ids)},
     )
-    written = any(row[2] == token for row in known)
-    lasts = {
-        str(run_id): int(last) - (len(batch[run_id]) if written else 0)
-        for run_id, last, by, ended in known
-        if not ended or by == token
-    }
-    run_ids = [run_id for run_id in run_ids if run_id in lasts]
-    first = {run_id: last + 1 for run_id, last in lasts.items()}
-    if written or not run_ids:
-        return first
-    await transaction.do(
-        "UPDATE harness_runs SET last = :last, ended = :ended, token = :token WHERE run_id = :run",
-        [
-            {
-                "run": run_id,
-                "last": lasts[run_id] + len(batch[run_id]),
-                "ended": int(isinstance(batch[run_id][-1].body, RunResult)),
-                "token": token,
-            }
-            for run_id in run_ids
-        ],
-    )
-    rows = [
-        {"run": run_id, "number": number, "at": piece.at, "body": piece.form}
-        for run_id in run_ids
-        for number, piece in enumerate(batch[run_id], first[run_id])
-    ]
-    for at in range(0, len(rows), ROWS_AT_ONCE):
-        await transaction.do(
-            "INSERT INTO harness_events (run_id, number, happened_at, body) "
-            "VALUES (:run, :number, :at, :body)",
-            rows[at : at + ROWS_AT_ONCE],
-        )
-    for run_id in run_ids:
-        transaction.signal(TOPIC, run_id)
-    return first
+    return {str(row[0]): LockedRun(int(row[1]), bool(row[2]), str(row[3])) for row in rows}
 
 
 async def rows_after(
@@ -149,6 +125,28 @@ async def rows_after(
         + ("" if limit is None else " LIMIT :limit"),
         {"run": run_id, "after": after, **({} if limit is None else {"limit": limit})},
     )
+
+
+async def rows_of_many(
+    transaction: Transaction, run_ids: Sequence[str], limit: int
+) -> Sequence[Row]:
+    """The rows of some runs, run by run, each after its id; at most `limit` of all together."""
+    return await transaction.rows(
+        "SELECT run_id, number, happened_at, body, ends FROM harness_events "
+        "WHERE run_id IN :run_list ORDER BY run_id, number LIMIT :limit",
+        {"run_list": list(run_ids), "limit": limit},
+    )
+
+
+def events_of_many(rows: Sequence[Row], limit: int) -> dict[str, list[Event]]:
+    """The events of each run that is whole in there; the last one is not where the limit cut it.
+    Raises StoreError."""
+    found: dict[str, list[Event]] = {}
+    for row in rows:
+        found.setdefault(str(row[0]), []).append(_event(row[1:]))
+    if len(rows) == limit:
+        found.popitem()
+    return found
 
 
 def events_of(rows: Sequence[Row], after: int) -> list[Event]:
@@ -212,8 +210,10 @@ async def fold(transaction: Transaction, database: Database, run_id: str) -> Non
 
 
 async def forget(transaction: Transaction, run_id: str) -> None:
+    """With all that was written down to go on with the run, and to look at it."""
     for table in ("harness_events", "harness_runs"):
         await transaction.do(f"DELETE FROM {table} WHERE run_id = :run", {"run": run_id})
+    await execution_rows.forget(transaction, [run_id])
     transaction.signal(FORGOTTEN, run_id)
 
 

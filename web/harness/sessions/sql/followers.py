@@ -38,6 +38,8 @@ class Followers:
         self._waiters: dict[str, list[_Waiter]] = {}
         self._cursors: dict[str, int] = {}
         self._reading: dict[str, bool] = {}
+        self._behind: dict[str, list[asyncio.Event]] = {}
+        """By run, who waits until all that is there by now was told."""
         self._own: frozenset[str] = frozenset()
         self._stops: list[Callable[[], None]] = []
 
@@ -61,13 +63,16 @@ class Followers:
             finally:
                 self._drop(run_id, waiter)
 
-    async def follow(self, run_id: str, after: int) -> None:
+    async def follow(self, run_id: str, after: int) -> bool:
         self._cursors[run_id] = after
         self._listen()
         told = asyncio.Event()
-        self._database.spawn(self._catch_up_and(run_id, told.set))
+        # A reading that is under way may have begun before what is there now: it reads once more.
+        self._behind.setdefault(run_id, []).append(told)
+        self._look(run_id)
         with suppress(TimeoutError):
             await asyncio.wait_for(told.wait(), FOLLOW_SECONDS)
+        return told.is_set()
 
     def is_followed(self, run_id: str) -> bool:
         return run_id in self._cursors
@@ -140,12 +145,6 @@ class Followers:
         elif run_id in self._cursors:
             self._database.spawn(self._catch_up(run_id))
 
-    async def _catch_up_and(self, run_id: str, then: Callable[[], None]) -> None:
-        try:
-            await self._catch_up(run_id)
-        finally:
-            then()
-
     async def _catch_up(self, run_id: str) -> None:
         if run_id in self._reading:
             self._reading[run_id] = True
@@ -162,6 +161,8 @@ class Followers:
                     self._reading[run_id] = True
         finally:
             del self._reading[run_id]
+            for told in self._behind.pop(run_id, ()):
+                told.set()
 
     async def _read_on(self, run_id: str) -> None:
         while (cursor := self._cursors.get(run_id)) is not None:

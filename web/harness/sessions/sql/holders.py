@@ -11,9 +11,16 @@ _PROC = Path("/proc")
 _given_up: set[str] = set()
 
 
-def new_holder() -> str:
-    """A name that nobody else ever has: `MACHINE|PROCESS|BEGUN|RANDOM`; empty where not known."""
-    return f"{_machine()}|{os.getpid()}|{_begun(os.getpid())}|{uuid.uuid4().hex}"
+def new_holder(presence: str = "") -> str:
+    """A name that nobody else ever has: `MACHINE|PROCESS|BEGUN|RANDOM|PRESENCE`; empty where not
+    known. `presence` is what others on the same database see of this server."""
+    return f"{_machine()}|{os.getpid()}|{_begun(os.getpid())}|{uuid.uuid4().hex}|{presence}"
+
+
+def presence_of(holder: str) -> str:
+    """'' where it has none, as that of an earlier version."""
+    parts = holder.split("|")
+    return parts[4] if len(parts) > 4 else ""
 
 
 def give_up(holder: str) -> None:

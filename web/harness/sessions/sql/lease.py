@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from web.harness.sessions.snapshot import SessionSnapshot, own_messages, own_messages_of_many
+from web.harness.sessions.snapshot import SessionSnapshot, own_messages
 from web.harness.sessions.sql import leases, session_rows
 from web.harness.sessions.sql.cache import Cached, SnapshotCache
-from web.harness.sessions.sql.database import Database, Row, Transaction
+from web.harness.sessions.sql.database import Database, Transaction, Work
 from web.harness.sessions.sql.holders import give_up
 from web.harness.sessions.sql.leases import Scope
+from web.harness.sessions.sql.loading import load, own_snapshot_of
 from web.harness.sessions.sql.rows import (
     HISTORY,
     Changes,
     changes_of,
     shared_length,
-    snapshot_of_rows,
 )
 from web.harness.sessions.store import BaseLease
 from web.harness.values.errors import LeaseLost, StoreError
@@ -28,10 +28,13 @@ from web.harness.values.messages import Message
 
 T = TypeVar("T")
 
-_Rows = tuple[session_rows.Head, str, list[str], Sequence[Row], dict[str, bytes]]
 
-INLINE_MESSAGES = 50
-"""Up to so many are made of rows at once; more go to a thread."""
+class _AlsoRefused(Exception):
+    """What is committed along with a session belongs to somebody else by now."""
+
+    def __init__(self, error: LeaseLost) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class SqlLease(BaseLease):
@@ -53,7 +56,7 @@ class SqlLease(BaseLease):
         self.holder = holder
         self.fence = 0
         self.lost = asyncio.Event()
-        self._database = database
+        self.database = self._database = database
         self._cache = cache
         self._left = left
         self._open = True
@@ -66,9 +69,16 @@ class SqlLease(BaseLease):
         self._check_open()
         return await self._database.whole(self._read())
 
-    async def commit(self, snapshot: SessionSnapshot) -> SessionSnapshot:
+    async def commit(
+        self, snapshot: SessionSnapshot, *, also: Work[None] | None = None
+    ) -> SessionSnapshot:
+        """`also` is further work on the same database: both are committed, or neither. A LeaseLost
+        that it raises is of something else: this lease is held as before."""
         self._check_open()
-        return await self._database.whole(self._commit(snapshot))
+        try:
+            return await self._database.whole(self._commit(snapshot, also))
+        except _AlsoRefused as refused:
+            raise refused.error from None
 
     async def release(self) -> None:
         if self._open:
@@ -86,58 +96,26 @@ class SqlLease(BaseLease):
 
     async def _read(self) -> SessionSnapshot:
         async with self._one:
-            found = await self._guarded(self._load)
-            if isinstance(found, SessionSnapshot):
-                return found
-            named = await own_messages_of_many(found.conversations)
-            self._known = replace(found, conversations=named)
-            history = named[HISTORY]
-            others = {name: each for name, each in named.items() if name != HISTORY}
-            state = json.loads(found.state)
-            return SessionSnapshot(history, others, state, found.revision, found.replayable)
+            found = await self._guarded(
+                lambda: load(self._database, self._cache, self.scope, self._check_held)
+            )
+            if found is None:
+                return SessionSnapshot()
+            snapshot, named = await own_snapshot_of(found)
+            self._known = replace(found, conversations=dict(named))
+            return snapshot
 
-    async def _load(self) -> Cached | SessionSnapshot:
-        rows = await self._database.read(self._rows)
-        if rows is None:
-            return SessionSnapshot()
-        if isinstance(rows, Cached):
-            return rows
-        head, state, names, messages, pictures = rows
-        arguments = (head.revision, head.replayable, state, names, messages, pictures)
-        if len(messages) > INLINE_MESSAGES or pictures:
-            snapshot = await asyncio.to_thread(snapshot_of_rows, *arguments)
-        else:
-            snapshot = snapshot_of_rows(*arguments)
-        named = {HISTORY: snapshot.history, **snapshot.conversations}
-        found = Cached(head.revision, head.token, head.replayable, named, state)
-        self._cache.put(self.scope.key, found)
-        return found
-
-    async def _rows(self, transaction: Transaction) -> _Rows | Cached | None:
-        """Of an empty session None, of one that is known what is known, else its rows."""
+    async def _check_held(self, transaction: Transaction) -> None:
         await leases.check(transaction, self._database, self.scope, self.holder, lock=False)
-        head = await session_rows.head_of(transaction, self.scope)
-        if head is None:
-            return None
-        cached = self._cache.get(self.scope.key, head.revision, head.token)
-        if cached is not None:
-            return cached
-        return (
-            head,
-            await session_rows.state_of(transaction, head.key),
-            await session_rows.names_of(transaction, head.key),
-            await session_rows.messages_of(transaction, head.key),
-            await session_rows.pictures_of(transaction, head.key),
-        )
 
-    async def _commit(self, snapshot: SessionSnapshot) -> SessionSnapshot:
+    async def _commit(self, snapshot: SessionSnapshot, also: Work[None] | None) -> SessionSnapshot:
         async with self._one:
             known = self._known
             changes = await asyncio.to_thread(changes_of, snapshot, known)
             token = uuid.uuid4().hex
             revision = await self._guarded(
                 lambda: self._database.write(
-                    lambda each: self._write(each, snapshot, changes, token)
+                    lambda each: self._write(each, snapshot, changes, token, also)
                 )
             )
             self._remember(snapshot, changes, revision, token)
@@ -152,12 +130,18 @@ class SqlLease(BaseLease):
         )
 
     async def _write(
-        self, transaction: Transaction, snapshot: SessionSnapshot, changes: Changes, token: str
-    ) -> int:
+        self, transaction: Transaction, snapshot: SessionSnapshot, changes: Changes, token: str,
+        also: Work[None] | None,
+    ) -> int:  # fmt: skip
         head = await session_rows.head_of(transaction, self.scope)
         if head is not None and head.token == token:
             return head.revision  # The connection was lost after the commit.
         await leases.check(transaction, self._database, self.scope, self.holder)
+        if also is not None:
+            try:
+                await also(transaction)
+            except LeaseLost as error:
+                raise _AlsoRefused(error) from error
         known = self._known.token if self._known is not None else None
         whole = (head.token if head is not None else None) != known
         if whole:

@@ -72,6 +72,15 @@ async def take(
     return Taken(row[0] == holder, row[0], int(row[1]), float(row[2]))
 
 
+async def holder_of(transaction: Transaction, database: Database, scope: Scope) -> str:
+    """Who has the lease; '' where it is free. Writes nothing."""
+    row = await transaction.row(
+        f"SELECT holder FROM harness_leases WHERE {_WHERE} AND expires_at > {database.now}",
+        scope.values,
+    )
+    return "" if row is None else str(row[0])
+
+
 async def end(transaction: Transaction, holder: str) -> None:
     """Ends the lease of a holder whose process is gone."""
     await transaction.do(

@@ -11,10 +11,12 @@ from typing import Any
 
 import asyncpg
 
-from web.harness.sessions.sql.database import Transaction
+from web.harness.sessions.sql.at_once import Done, PostgresAtOnce
+from web.harness.sessions.sql.database import Transaction, Work
 from web.harness.sessions.sql.engine import PAUSES, Engine
 from web.harness.sessions.sql.faults import postgres_fault, unreachable
 from web.harness.sessions.sql.migrations import migrate
+from web.harness.sessions.sql.presence import SETTLED_SECONDS, Presences
 from web.harness.sessions.sql.schema import POSTGRES
 from web.harness.values.errors import StoreError
 
@@ -40,11 +42,15 @@ logger = logging.getLogger(__name__)
 class PostgresDatabase(Engine):
     """The `Database` on a PostgreSQL server; see `open_postgres`."""
 
-    def __init__(self, dsn: str, command_seconds: float, pauses: Sequence[float]) -> None:
+    def __init__(
+        self, dsn: str, command_seconds: float, pauses: Sequence[float], settled_seconds: float
+    ) -> None:
         self._dsn = dsn
         self._command_seconds = command_seconds
         self._origin = uuid.uuid4().hex[:12]
         self.listening = asyncio.Event()
+        self._presences = Presences(settled_seconds)
+        self._at_once = PostgresAtOnce(self._connect, self._tell_others)
         super().__init__(
             "postgresql+asyncpg://",
             name="postgresql",
@@ -63,6 +69,16 @@ class PostgresDatabase(Engine):
             pauses=pauses,
             reading="REPEATABLE READ",
         )
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        await self._at_once.aclose()
+
+    async def _writes_at_once(self, work: Work[Any]) -> Done:
+        try:
+            return await self._at_once.write(work)
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise postgres_fault(error) from error
 
     async def _connect(self) -> asyncpg.Connection[Any]:
         try:
@@ -86,8 +102,16 @@ class PostgresDatabase(Engine):
         ]
         await transaction.do(f"SELECT pg_notify('{CHANNEL}', :payload)", payloads)
 
+    @property
+    def presence(self) -> str:
+        return self._presences.key if self.listening.is_set() else ""
+
+    async def is_gone(self, transaction: Transaction, presence: str) -> bool:
+        return await self._presences.is_gone(transaction, presence)
+
     async def listen(self) -> None:
-        """Hears what other servers committed, and connects again where that was cut."""
+        """Hears what other servers committed, and is there for them; connects again where that was
+        cut."""
         failures = 0
         while True:
             try:
@@ -105,6 +129,7 @@ class PostgresDatabase(Engine):
         gone = asyncio.Event()
         connection.add_termination_listener(lambda _: gone.set())
         try:
+            await connection.execute(self._presences.lock)
             await connection.add_listener(CHANNEL, self._heard)
             self.listening.set()
             # Something may have been told while nobody listened.
@@ -129,12 +154,17 @@ class PostgresDatabase(Engine):
 
 
 async def open_postgres(
-    dsn: str, *, command_seconds: float = COMMAND_SECONDS, pauses: Sequence[float] = PAUSES
+    dsn: str,
+    *,
+    command_seconds: float = COMMAND_SECONDS,
+    pauses: Sequence[float] = PAUSES,
+    settled_seconds: float = SETTLED_SECONDS,
 ) -> PostgresDatabase:
     """Connects and migrates. `dsn` is `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`, with the
-    parameters that libpq knows; `pauses` are seconds before each further try of what was cut off.
-    Raises StoreError."""
-    database = PostgresDatabase(dsn, command_seconds, pauses)
+    parameters that libpq knows; `pauses` are seconds before each further try of what was cut off,
+    `settled_seconds` are those after the start of the database server in which no other server is
+    taken for dead. Raises StoreError."""
+    database = PostgresDatabase(dsn, command_seconds, pauses, settled_seconds)
     try:
         await migrate(database, POSTGRES, _locked)
     except BaseException as error:

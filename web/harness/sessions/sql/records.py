@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 
@@ -20,6 +21,9 @@ from web.harness.values.json_form import json_copy
 
 TOPIC = "records"
 
+INLINE_ROWS = 50
+"""Beyond so many, a thread reads their JSON."""
+
 _WHERE = "tenant_id = :tenant AND user_id = :user AND session_id = :session"
 
 
@@ -29,6 +33,7 @@ class SqlRecords:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._collation = "BINARY" if database.name == "sqlite" else '"C"'
+        self._position = "instr" if database.name == "sqlite" else "strpos"
 
     async def put(self, identity: HarnessIdentity, record: Record) -> None:
         check_scope(identity, record.session_id)
@@ -83,6 +88,8 @@ class SqlRecords:
             sql += " LIMIT :limit"
             values["limit"] = limit
         rows = await self._database.read(lambda each: each.rows(sql, values))
+        if len(rows) > INLINE_ROWS:
+            return await asyncio.to_thread(lambda: [_record(row) for row in rows])
         return [_record(row) for row in rows]
 
     async def identities(self) -> Sequence[HarnessIdentity]:
@@ -92,6 +99,18 @@ class SqlRecords:
         return [
             HarnessIdentity(*row) for row in sorted((str(each[0]), str(each[1])) for each in rows)
         ]
+
+    async def having(self, field: str, text: str) -> Sequence[tuple[HarnessIdentity, str]]:
+        # As text: what JSON may hold, and PostgreSQL's own JSON may not, costs nobody the rest.
+        values = {"part": json_row({field: text})[1:-1]}
+        rows = await self._database.read(
+            lambda each: each.rows(
+                "SELECT tenant_id, user_id, session_id FROM harness_records "
+                f"WHERE {self._position}(body, :part) > 0",
+                values,
+            )
+        )
+        return [(HarnessIdentity(str(row[0]), str(row[1])), str(row[2])) for row in rows]
 
     async def delete(self, identity: HarnessIdentity, session_id: str) -> None:
         check_scope(identity, session_id)

@@ -88,4 +88,32 @@ _RECORDS = (
         PRIMARY KEY (tenant_id, user_id, session_id, sha256))""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_SESSIONS, _EVENTS, _RECORDS)
+_EXECUTIONS = (
+    # `digest` stands for what a request asked for, `body` is a `Submission`, `state` the newest
+    # `RunState`. `replaced` and `answered` are the numbers of the last step that made the
+    # conversation shorter, and of the newest answer's: what is before them is not read to go on.
+    f"""CREATE TABLE harness_executions (
+        run_id TEXT PRIMARY KEY, {_SCOPE}, request_id TEXT NOT NULL, digest TEXT NOT NULL,
+        body TEXT NOT NULL, status TEXT NOT NULL, fence BIGINT NOT NULL, state TEXT,
+        steps BIGINT NOT NULL, replaced BIGINT NOT NULL, answered BIGINT NOT NULL,
+        result_status TEXT NOT NULL, created_at {{real}} NOT NULL, changed_at {{real}} NOT NULL,
+        UNIQUE (tenant_id, user_id, session_id, request_id))""",
+    "CREATE INDEX harness_executions_unfinished ON harness_executions "
+    "(created_at, run_id) WHERE status <> 'ended'",
+    # `added` is what the step did to the conversation, NULL for nothing; see journal_form.py.
+    """CREATE TABLE harness_steps (
+        run_id TEXT NOT NULL, number BIGINT NOT NULL, happened_at {real} NOT NULL,
+        cursor BIGINT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, added TEXT,
+        PRIMARY KEY (run_id, number))""",
+    # Of the pictures in steps and submissions.
+    """CREATE TABLE harness_run_pictures (
+        run_id TEXT NOT NULL, sha256 TEXT NOT NULL, data {blob} NOT NULL,
+        PRIMARY KEY (run_id, sha256))""",
+    # `token` names whoever gave the answer.
+    """CREATE TABLE harness_answers (
+        run_id TEXT NOT NULL, number BIGINT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
+        body TEXT NOT NULL, token TEXT NOT NULL,
+        PRIMARY KEY (run_id, number), UNIQUE (run_id, key))""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_SESSIONS, _EVENTS, _RECORDS, _EXECUTIONS)

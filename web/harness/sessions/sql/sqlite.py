@@ -6,14 +6,16 @@ import asyncio
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
-from web.harness.sessions.sql.database import Transaction
+from web.harness.sessions.sql.at_once import Done, SqliteAtOnce
+from web.harness.sessions.sql.database import Transaction, Work
 from web.harness.sessions.sql.engine import Engine
-from web.harness.sessions.sql.faults import sqlite_fault
+from web.harness.sessions.sql.faults import KEPT, sqlite_fault
 from web.harness.sessions.sql.migrations import migrate
 from web.harness.sessions.sql.schema import SQLITE
+from web.harness.sessions.sql.sqlite_file import FINGERPRINT, SqliteFile
 from web.harness.values.errors import StoreError
 
 FILE_NAME = "harness.sqlite3"
@@ -27,16 +29,34 @@ WATCH_SECONDS = 1.0
 
 CONNECTIONS = 5
 
+_UNWRITABLE = ("store_full", "store_failed", "store_read_only", "store_unavailable")
+"""Codes of a file that may be read all the same."""
+
+T = TypeVar("T")
+
 NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 
 
 class SqliteDatabase(Engine):
-    """The `Database` in a file; see `open_sqlite`."""
+    """The `Database` in a file; see `open_sqlite`. `read_only` says why it is not written to.
 
-    def __init__(self, path: Path, read_only: bool, busy_seconds: float, max_pages: int) -> None:
-        mode = "ro" if read_only else "rwc"
+    `frozen` reads a file that nobody writes without anything beside it, as on a disk without room.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: StoreError | None,
+        busy_seconds: float,
+        max_pages: int,
+        frozen: bool = False,
+    ) -> None:
+        # Never "rwc": where the file is gone, an empty one in its place would help nobody.
+        mode = "rw" if read_only is None else "ro&immutable=1" if frozen else "ro"
         super().__init__(
-            f"sqlite+aiosqlite:///file:{quote(str(path))}?mode={mode}&uri=true",
+            # Twice: the engine reads it as part of an address, SQLite as an address of its own.
+            f"sqlite+aiosqlite:///file:{quote(quote(str(path)))}?mode={mode}&uri=true",
             name="sqlite",
             now=NOW,
             locked="",
@@ -49,9 +69,53 @@ class SqliteDatabase(Engine):
             writer=asyncio.Lock(),
         )
         self.path = path
+        self._file = SqliteFile(path)
+        self._gone: StoreError | None = None
         self._read_only = read_only
         self._max_pages = max_pages
+        self._busy_seconds = busy_seconds
+        self._at_once = SqliteAtOnce(self._connect)
         self.prepare(self._connected, lambda writes: "BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    @property
+    def failure(self) -> StoreError | None:
+        return self._gone or self._read_only or super().failure
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        await self._at_once.aclose()
+
+    async def _writes(self, work: Work[Any]) -> Done:
+        return await super()._writes(self._checked(work))
+
+    async def _writes_at_once(self, work: Work[Any]) -> Done:
+        try:
+            return await self._at_once.write(self._checked(work))
+        except (sqlite3.Error, OSError) as error:
+            raise sqlite_fault(error) from error
+
+    def _checked(self, work: Work[T]) -> Work[T]:
+        if self._read_only is not None:
+            raise self._read_only
+
+        async def checked(transaction: Transaction) -> T:
+            result = await work(transaction)
+            self._gone = self._file.fault() or self._file.log_fault()
+            if self._gone is not None:
+                raise self._gone
+            return result
+
+        return checked
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode=rw",
+            uri=True,
+            timeout=self._busy_seconds,
+            check_same_thread=False,
+        )
+        self._connected(connection)
+        return connection
 
     def _connected(self, connection: Any) -> None:
         # Python's own idea of when to begin would leave reads outside of transactions.
@@ -68,6 +132,7 @@ class SqliteDatabase(Engine):
         """Signals that anything may have changed when another connection has committed."""
         seen: int | None = None
         while True:
+            await self.look()
             if not self.signals.wanted:
                 seen = None
             else:
@@ -77,6 +142,22 @@ class SqliteDatabase(Engine):
                     self.signals.deliver_all()
                 seen = version
             await asyncio.sleep(WATCH_SECONDS)
+
+    async def look(self) -> None:
+        """Notices that the file is not there any more, or there again."""
+        self._gone = self._file.fault()
+        if self._gone is None or not self._file.is_another or self._writer is None:
+            return
+        async with self._writer:
+            try:
+                ours = await self._read(lambda each: each.row(FINGERPRINT))
+            except StoreError:
+                return
+            if ours is not None and await asyncio.to_thread(self._file.take_if, tuple(ours)):
+                # A copy that was brought back: what is open leads to the file that is gone.
+                await self._at_once.disconnect()
+                await self._engine.dispose()
+                self._gone = None
 
     def _version(self) -> int | None:
         """Another number after each commit, whoever made it: of the file and its log."""
@@ -101,8 +182,36 @@ async def open_sqlite(
 
     `max_pages` of 4 KiB bound its size, 0 does not. Raises StoreError.
     """
-    path = await asyncio.to_thread(_prepared, path, read_only, busy_seconds)
-    database = SqliteDatabase(path, read_only, busy_seconds, max_pages)
+    path = await asyncio.to_thread(_located, path)
+    if read_only:
+        return await _open_to_read(path, _asked_to_read(), busy_seconds)
+    try:
+        await asyncio.to_thread(_prepare, path, busy_seconds)
+    except StoreError as error:
+        if error.code not in _UNWRITABLE or not await asyncio.to_thread(_has_content, path):
+            raise
+        # What is stored can be read without a single write.
+        return await _open_to_read(path, _only_to_read(error), busy_seconds)
+    database = SqliteDatabase(path, read_only=None, busy_seconds=busy_seconds, max_pages=max_pages)
+    return await _opened(database)
+
+
+async def _open_to_read(path: Path, why: StoreError, busy_seconds: float) -> SqliteDatabase:
+    def database(*, frozen: bool) -> SqliteDatabase:
+        return SqliteDatabase(
+            path, read_only=why, busy_seconds=busy_seconds, max_pages=0, frozen=frozen
+        )
+
+    try:
+        return await _opened(database(frozen=False))
+    except StoreError as error:
+        # SQLite wants a file beside it even to read, unless nobody can have written meanwhile.
+        if error.code not in _UNWRITABLE or await asyncio.to_thread(_has_log, path):
+            raise
+    return await _opened(database(frozen=True))
+
+
+async def _opened(database: SqliteDatabase) -> SqliteDatabase:
     try:
         await migrate(database, SQLITE, _nothing)
     except BaseException:
@@ -112,16 +221,23 @@ async def open_sqlite(
     return database
 
 
-def _prepared(path: Path, read_only: bool, busy_seconds: float) -> Path:
-    """The file itself, there, for this user alone, and in WAL mode."""
+def _located(path: Path) -> Path:
+    """The file itself; where a folder is named, it is made."""
     try:
         if path.is_dir() or (not path.exists() and not path.suffix):
             path.mkdir(0o700, parents=True, exist_ok=True)
-            path = path / FILE_NAME
-        if read_only:
-            return path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(0o600)
+            return path / FILE_NAME
+    except OSError as error:
+        raise _not_opened(path, error) from error
+    return path
+
+
+def _prepare(path: Path, busy_seconds: float) -> None:
+    """Has the file there, for this user alone, and in WAL mode."""
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(0o600)
         connection = sqlite3.connect(path, timeout=busy_seconds)
         try:
             _use_wal(connection, time.monotonic() + busy_seconds)
@@ -130,12 +246,41 @@ def _prepared(path: Path, read_only: bool, busy_seconds: float) -> Path:
     except sqlite3.Error as error:
         raise sqlite_fault(error) from error
     except OSError as error:
-        raise StoreError(
-            f"The file of the database cannot be opened: {error.strerror}: {path}",
-            hint="Nothing was written. Check its folder, and that this user may write there.",
-            code="store_unavailable",
-        ) from error
-    return path
+        raise _not_opened(path, error) from error
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _has_log(path: Path) -> bool:
+    log = path.with_name(f"{path.name}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def _not_opened(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"The file of the database cannot be opened: {error.strerror}: {path}",
+        hint="Nothing was written. Check its folder, and that this user may write there.",
+        code="store_unavailable",
+    )
+
+
+def _asked_to_read() -> StoreError:
+    return StoreError(
+        "The database was opened to be read only.",
+        hint=f"{KEPT} Take mode=ro out of the address of the store to write again.",
+        code="store_read_only",
+    )
+
+
+def _only_to_read(error: StoreError) -> StoreError:
+    return StoreError(
+        f"{error.message} So the database is only read.",
+        hint=f"{KEPT} Make room, or let this user write the file and its folder; then restart the "
+        "server.",
+        code="store_read_only",
+    )
 
 
 def _use_wal(connection: sqlite3.Connection, deadline: float) -> None:

@@ -9,12 +9,20 @@ import time
 from collections.abc import Sequence
 
 from web.harness.sessions.identity import HarnessIdentity, check_scope
-from web.harness.sessions.sql import leases, session_rows
+from web.harness.sessions.snapshot import SessionSnapshot
+from web.harness.sessions.sql import execution_rows, leases, session_rows
 from web.harness.sessions.sql.cache import SnapshotCache
 from web.harness.sessions.sql.database import Database, Transaction
-from web.harness.sessions.sql.holders import give_up, has_given_up, is_gone, new_holder
+from web.harness.sessions.sql.holders import (
+    give_up,
+    has_given_up,
+    is_gone,
+    new_holder,
+    presence_of,
+)
 from web.harness.sessions.sql.lease import SqlLease
 from web.harness.sessions.sql.leases import Scope, Taken
+from web.harness.sessions.sql.loading import load, own_snapshot_of
 from web.harness.sessions.sql.turnstile import Leave, Turnstile
 from web.harness.sessions.store import Guarantees, in_use, session_exists
 from web.harness.values.errors import NotFound, SessionConflict, StoreError
@@ -60,7 +68,8 @@ class SqlSessionStore:
         leave = await self._turns.enter(scope.key, wait)
         if leave is None:
             raise in_use()
-        lease = SqlLease(self._database, self._cache, scope, new_holder(), self._left)
+        holder = new_holder(self._database.presence)
+        lease = SqlLease(self._database, self._cache, scope, holder, self._left)
         try:
             lease.fence = await self._take(lease, until)
         except SessionConflict:
@@ -76,6 +85,24 @@ class SqlSessionStore:
             self._renewing = True
             self._database.spawn(self._renew())
         return lease
+
+    async def peek(self, identity: HarnessIdentity, session_id: str) -> SessionSnapshot:
+        """The last committed snapshot, read without a lease and so without writing anything:
+        somebody may be about to commit the next one."""
+        check_scope(identity, session_id)
+        found = await load(self._database, self._cache, Scope(identity, session_id))
+        return (await own_snapshot_of(found))[0] if found is not None else SessionSnapshot()
+
+    async def is_held(self, identity: HarnessIdentity, session_id: str) -> bool:
+        """Whether somebody has the lease, told without writing anything. Raises StoreError."""
+        check_scope(identity, session_id)
+        scope = Scope(identity, session_id)
+
+        async def work(transaction: Transaction) -> bool:
+            holder = await leases.holder_of(transaction, self._database, scope)
+            return bool(holder) and not await self._is_free(transaction, holder)
+
+        return await self._database.read(work)
 
     async def list(
         self, identity: HarnessIdentity, *, after: str = "", limit: int | None = None
@@ -105,6 +132,7 @@ class SqlSessionStore:
                 if known is None:
                     raise NotFound(f"There is no session {session_id}.")
                 await session_rows.rename(transaction, known.key, new_id)
+                await self._rename_runs(transaction, old, new)
             for scope in (old, new):
                 await leases.forget(transaction, scope)
 
@@ -118,10 +146,20 @@ class SqlSessionStore:
         async def work(transaction: Transaction) -> None:
             await self._take_for(transaction, scope, holder)
             await session_rows.remove(transaction, scope)
+            runs = await execution_rows.runs_of(transaction, scope)
+            await execution_rows.forget(transaction, [run_id for run_id, _ in runs])
             await leases.forget(transaction, scope)
 
         await self._database.write(work)
         self._cache.drop(scope.key)
+
+    async def _rename_runs(self, transaction: Transaction, old: Scope, new: Scope) -> None:
+        """Runs go with their session; a session that was never committed may have some too."""
+        there = await execution_rows.runs_of(transaction, new)
+        if any(status != "ended" for _, status in there):
+            raise session_exists()
+        await execution_rows.forget(transaction, [run_id for run_id, _ in there])
+        await execution_rows.rename(transaction, old, new.session_id)
 
     async def _take_for(self, transaction: Transaction, scope: Scope, holder: str) -> None:
         """Takes a lease within a transaction that also ends it. Raises SessionConflict."""
@@ -130,15 +168,19 @@ class SqlSessionStore:
 
     async def _taken(self, transaction: Transaction, scope: Scope, holder: str) -> Taken:
         taken = await leases.take(transaction, self._database, scope, holder, self._seconds)
-        if not taken.ours and self._is_free(taken.holder):
+        if not taken.ours and await self._is_free(transaction, taken.holder):
             # Nobody has to wait for the time.
             await leases.end(transaction, taken.holder)
             taken = await leases.take(transaction, self._database, scope, holder, self._seconds)
         return taken
 
-    def _is_free(self, holder: str) -> bool:
-        """Whether a holder is known to have let go, or its process, on this machine, to be gone."""
-        return has_given_up(holder) or (self._database.name == "sqlite" and is_gone(holder))
+    async def _is_free(self, transaction: Transaction, holder: str) -> bool:
+        """Whether a holder is known to have let go, or its process to be gone: on this machine, or
+        as the database sees it. One that only stands still is not."""
+        if has_given_up(holder) or is_gone(holder):
+            return True
+        presence = presence_of(holder)
+        return bool(presence) and await self._database.is_gone(transaction, presence)
 
     async def _take(self, lease: SqlLease, until: float) -> int:
         """Waits for the lease and returns its fence. Raises SessionConflict."""

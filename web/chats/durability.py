@@ -1,0 +1,90 @@
+"""Runs of chats that are written down at each step: where, and what becomes of those cut off."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from web.chats.chat import Chat, Turn
+from web.harness.agent.agent import Agent
+from web.harness.runtime.backend import Backend, executions_of
+from web.harness.runtime.fitting import fitting_of
+from web.harness.sessions.journal import Execution, Executions, GivenAnswer, Submission
+from web.harness.values.errors import DecisionRefused, HarnessError, NotFound, StoreError
+
+log = logging.getLogger(__name__)
+
+Resume = Literal["auto", "ask"]
+"""A run that was cut off goes on by itself, or when a person says so."""
+
+STOP = GivenAnswer("cancel", "cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """What runs are written down with. `models` are those that are offered."""
+
+    backend: Backend
+    resume: Resume
+    models: tuple[str, ...]
+
+    async def executions(self) -> Executions:
+        return executions_of(await self.backend.open())
+
+    async def submit(self, chat: Chat, turn: Turn, agent: Agent, instead_of: str = "") -> Execution:
+        """Has the run of a turn known; the same turn again is the same run."""
+        executions = await self.executions()
+        return await executions.submit(
+            Submission(
+                turn.run_id,
+                chat.identity,
+                chat.id,
+                turn.run_id,  # Which request is which turn is in the journal of the chat.
+                turn.text,
+                turn.attachments,
+                fitting_of(agent),
+                {"model": turn.model, "instead_of": instead_of},
+            )
+        )
+
+    async def all_unfinished(self, chat: Chat) -> list[Execution]:
+        """The runs of a chat that have not ended, those that have not begun too."""
+        return await (await self.executions()).unfinished(chat.identity, chat.id)
+
+    async def unfinished(self, chat: Chat) -> list[Execution]:
+        """The runs of a chat that have begun and not ended, the oldest first."""
+        return [each for each in await self.all_unfinished(chat) if each.steps]
+
+    async def tell(self, run_id: str, answer: GivenAnswer) -> None:
+        """Writes down what a person said to a run; whoever performs it is told.
+
+        Raises DecisionRefused where it was said before, or the run has ended, and StoreError.
+        """
+        await (await self.executions()).answer(run_id, answer)
+        await self.backend.answered(run_id, answer)
+
+    async def stop(self, run_id: str) -> bool:
+        """Has a run stop for good; False where that could not be written down."""
+        try:
+            # Somebody may have said so already, or it has ended; or it never began.
+            with suppress(DecisionRefused, NotFound):
+                await self.tell(run_id, STOP)
+        except StoreError as error:
+            log.warning("A run is stopped here only: %s", error.message)
+            return False
+        return True
+
+    async def is_stopped(self, run_id: str) -> bool:
+        answers = await (await self.executions()).answers(run_id)
+        return any(each.kind == "cancel" for each in answers)
+
+    def check_model(self, turn: Turn) -> None:
+        """Raises HarnessError (`runtime_differs`) where a run's model is not offered any more."""
+        if turn.model not in self.models:
+            raise HarnessError(
+                f"Its model, {turn.model}, is not offered here any more.",
+                hint="Start the server with it to go on, or leave the answer as it is.",
+                code="runtime_differs",
+            )

@@ -1,0 +1,30 @@
+"""Addresses of backends, read without opening or importing any."""
+
+from __future__ import annotations
+
+from web.harness.sessions.opening import store_kind
+from web.harness.values.errors import ConfigurationError
+
+FORMS = (
+    "sqlite:///PATH (sqlite:////PATH from the root), postgresql://USER@HOST/DATABASE, "
+    "temporal://HOST:PORT/NAMESPACE?events=STORE"
+)
+
+
+def is_temporal(address: str) -> bool:
+    return address.startswith("temporal:")
+
+
+def store_of_backend(address: str) -> str:
+    """The address of the database that a backend keeps all in.
+
+    Raises ConfigurationError for an address that is none; it repeats nothing of it, as there may be
+    a password in it.
+    """
+    if is_temporal(address):
+        from web.harness.runtime.temporal.address import read_address
+
+        return read_address(address).events
+    if store_kind(address) in ("sqlite", "postgresql"):
+        return address
+    raise ConfigurationError("This is no backend.", hint=f"There are {FORMS}.")

@@ -1,0 +1,342 @@
+"""What people do with runs from any process: answer, cancel, pause, look."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from web.harness.agent.agent import Agent
+from web.harness.runtime.backend import Backend, executions_of
+from web.harness.runtime.handle import RunHandle
+from web.harness.runtime.questions import Question, open_questions
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.journal import AnswerKind, Execution, ExecutionStatus, GivenAnswer
+from web.harness.sessions.store import SessionStore
+from web.harness.tools.forms import check_content, read_form
+from web.harness.values.errors import (
+    AgentBusy,
+    DecisionRefused,
+    NotFound,
+    SessionConflict,
+    ToolError,
+)
+from web.harness.values.events import (
+    ApprovalRequired,
+    Decision,
+    InputAction,
+    InputRequired,
+    RecoveryRequired,
+    Resolution,
+)
+from web.harness.values.messages import JsonObject
+from web.harness.values.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """How a run stands. `pending` is what it waits for a person for. `is_here` says that this
+    runtime performs it; where it is False and the status "running", another process does, or the
+    run was cut off. Times are seconds since the epoch, `cost` is dollars."""
+
+    run_id: str
+    session_id: str
+    request_id: str
+    status: ExecutionStatus
+    pending: tuple[Question, ...]
+    is_here: bool
+    iterations: int
+    usage: Usage
+    cost: float | None
+    created_at: float
+    changed_at: float
+
+
+class Answering(ABC):
+    """The part of `AgentRuntime` that works on runs of any process, through the database.
+
+    A question is given as the event that put it, from a stream or from `status`, or by its key. It
+    is bound to its call and its arguments, and answered once: DecisionRefused is raised for one
+    that was answered already or is not open. With `resume` the run goes on here if no process has
+    it and this runtime is free; the handle follows it wherever it is.
+    """
+
+    agent: Agent
+    backend: Backend
+    identity: HarnessIdentity
+    session_id: str
+
+    async def approve(
+        self,
+        pending: Question | str,
+        *,
+        arguments: JsonObject | None = None,
+        for_session: bool = False,
+        resume: bool = True,
+        wait: float = 0,
+    ) -> RunHandle:
+        """Lets a call run, with other `arguments` where they are given, or its tool from now on
+        without a question. Raises DecisionRefused (`invalid_arguments`) for arguments that do not
+        fit; the question is still open then."""
+        decision: Decision = "allow_chat" if for_session else "allow"
+
+        def answer(question: Question) -> GivenAnswer:
+            question = _approval(question)
+            if for_session and question.always_asks:
+                raise DecisionRefused(
+                    f"{question.name} asks before each call; it cannot be allowed for all.",
+                    hint="The question is still open. Allow this call alone, or decline it.",
+                )
+            body: JsonObject = {"decision": decision}
+            if arguments is not None and arguments != question.arguments:
+                body["arguments"] = self._checked(question.name, arguments)
+            return GivenAnswer("decision", question.key, body)
+
+        return await self._answer(pending, answer, resume, wait)
+
+    async def decline(
+        self, pending: Question | str, reason: str = "", *, resume: bool = True, wait: float = 0
+    ) -> RunHandle:
+        """Says no: the call does not run and the model is told, with the reason; a tool that asks
+        for input gets none."""
+
+        def answer(question: Question) -> GivenAnswer:
+            if isinstance(question, InputRequired):
+                return GivenAnswer("input", question.key, {"action": "decline"})
+            key = _approval(question).key
+            return GivenAnswer("decision", key, {"decision": "deny", "reason": reason})
+
+        return await self._answer(pending, answer, resume, wait)
+
+    async def answer_input(
+        self,
+        pending: Question | str,
+        content: JsonObject | None = None,
+        *,
+        action: InputAction = "accept",
+        resume: bool = True,
+        wait: float = 0,
+    ) -> RunHandle:
+        """Gives a tool what it asks for. Raises FormRefused for content that does not fit its form;
+        the question is still open then."""
+
+        def answer(question: Question) -> GivenAnswer:
+            if not isinstance(question, InputRequired):
+                raise _other_kind(question)
+            body: JsonObject = {"action": action}
+            if action == "accept" and question.request.get("mode") != "url":
+                body["content"] = content or {}
+                check_content(read_form(question.request.get("schema")), body["content"])
+            return GivenAnswer("input", question.key, body)
+
+        return await self._answer(pending, answer, resume, wait)
+
+    async def resolve_tool(
+        self,
+        pending: Question | str,
+        how: Resolution,
+        text: str = "",
+        *,
+        resume: bool = True,
+        wait: float = 0,
+    ) -> RunHandle:
+        """Says what is done about a call of which nobody knows whether it ran.
+
+        "result": it ran, and `text` is what it gave; "retry": it runs again; "abort": the run is
+        given up.
+        """
+
+        def answer(question: Question) -> GivenAnswer:
+            if not isinstance(question, RecoveryRequired):
+                raise _other_kind(question)
+            if how not in ("result", "retry", "abort"):
+                raise DecisionRefused(
+                    "This is no way to go on.", hint="Say result, retry or abort."
+                )
+            return GivenAnswer("resolution", question.key, {"how": how, "text": text})
+
+        return await self._answer(pending, answer, resume, wait)
+
+    async def cancel(
+        self, session_id: str | None = None, *, run_id: str | None = None, wait: float = 0
+    ) -> RunHandle:
+        """Stops the run of a session for good, wherever it is performed. One that was cut off or
+        paused is brought to its end here, whatever its agent was. Raises NotFound without one."""
+        execution = await self._unfinished(session_id, run_id)
+        await self._tell(execution, "cancel", "cancel")
+        return await self._went_on(execution, resume=True, wait=wait)
+
+    async def pause(self, session_id: str | None = None, *, run_id: str | None = None) -> RunHandle:
+        """Stops the run of a session so that `resume` goes on with it, wherever it is performed.
+
+        Tools that run are let end; the answer that a model is writing is begun anew later.
+        Raises NotFound without a run.
+        """
+        execution = await self._unfinished(session_id, run_id)
+        stores = await self.backend.open()
+        given = await executions_of(stores).answers(execution.submission.run_id)
+        count = sum(answer.kind == "pause" for answer in given)
+        await self._tell(execution, "pause", f"pause-{count + 1}")
+        if self._handle_here(execution.submission.run_id) is None:
+            await self._mark_paused(execution)
+        return await self._went_on(execution, resume=False, wait=0)
+
+    async def status(
+        self, session_id: str | None = None, *, run_id: str | None = None
+    ) -> RunInfo | None:
+        """How the unfinished run of a session stands, or the one that is named; None for none."""
+        stores = await self.backend.open()
+        executions = executions_of(stores)
+        if run_id is not None:
+            found = await executions.find(run_id)
+            execution = found if found is not None and self._is_own(found) else None
+        else:
+            of_session = await executions.unfinished(self.identity, session_id or self.session_id)
+            execution = of_session[0] if of_session else None
+        if execution is None:
+            return None
+        submission, state = execution.submission, execution.state
+        pending: tuple[Question, ...] = ()
+        if execution.status != "ended":
+            pending = await open_questions(executions, stores.events, submission.run_id)
+        return RunInfo(
+            submission.run_id,
+            submission.session_id,
+            submission.request_id,
+            "waiting" if _waits(execution, pending) else execution.status,
+            pending,
+            self._handle_here(submission.run_id) is not None,
+            state.iterations if state is not None else 0,
+            state.usage if state is not None else Usage(),
+            state.cost if state is not None else None,
+            execution.created_at,
+            execution.changed_at,
+        )
+
+    @abstractmethod
+    def _handle_here(self, run_id: str) -> RunHandle | None: ...
+
+    @abstractmethod
+    async def _start(self, execution: Execution, wait: float) -> RunHandle: ...
+
+    @abstractmethod
+    async def _sessions(self) -> SessionStore: ...
+
+    async def _mark_paused(self, execution: Execution) -> None:
+        """Says of a run that no process performs that it is to stay so."""
+        submission = execution.submission
+        executions, sessions = executions_of(await self.backend.open()), await self._sessions()
+        try:
+            async with await sessions.acquire(submission.identity, submission.session_id):
+                now = await executions.find(submission.run_id)
+                if now is not None and now.status != "ended":
+                    await executions.set_status(submission.run_id, "paused", now.fence)
+        except SessionConflict:
+            pass  # Whoever performs it has been told.
+
+    async def _unfinished(self, session_id: str | None, run_id: str | None) -> Execution:
+        executions = executions_of(await self.backend.open())
+        session_id = None if run_id is not None else session_id or self.session_id
+        for execution in await executions.unfinished(self.identity, session_id):
+            if run_id in (None, execution.submission.run_id):
+                return execution
+        raise NotFound("There is no run that has not ended.", hint="Nothing was done.")
+
+    async def _answer(
+        self,
+        pending: Question | str,
+        answer: Callable[[Question], GivenAnswer],
+        resume: bool,
+        wait: float,
+    ) -> RunHandle:
+        key = pending if isinstance(pending, str) else pending.key
+        execution = await self._asked_by(key)
+        run_id, stores = execution.submission.run_id, await self.backend.open()
+        executions = executions_of(stores)
+        for question in await open_questions(executions, stores.events, run_id):
+            if question.key == key:
+                given = answer(question)
+                break
+        else:
+            raise _not_open()
+        await executions.answer(run_id, given)
+        await self.backend.answered(run_id, given)
+        return await self._went_on(execution, resume=resume, wait=wait)
+
+    async def _asked_by(self, key: str) -> Execution:
+        """The run that a question is of: its key begins with the run's id."""
+        executions = executions_of(await self.backend.open())
+        for execution in await executions.unfinished(self.identity):
+            if key.startswith(f"{execution.submission.run_id}-"):
+                return execution
+        raise _not_open()
+
+    async def _tell(self, execution: Execution, kind: AnswerKind, key: str) -> None:
+        run_id = execution.submission.run_id
+        given = GivenAnswer(kind, key)
+        # Somebody may have said it already, or the run has ended meanwhile.
+        with suppress(DecisionRefused):
+            await executions_of(await self.backend.open()).answer(run_id, given)
+        await self.backend.answered(run_id, given)
+
+    async def _went_on(self, execution: Execution, *, resume: bool, wait: float) -> RunHandle:
+        """A handle of a run that was told something; it is performed here if nobody does."""
+        here = self._handle_here(execution.submission.run_id)
+        if here is not None:
+            return here
+        if resume:
+            try:
+                return await self._start(execution, wait)
+            except (SessionConflict, AgentBusy):
+                pass  # Whoever performs it is told, and so is who resumes it.
+        return RunHandle(await self.backend.open(), execution)
+
+    def _is_own(self, execution: Execution) -> bool:
+        return execution.submission.identity == self.identity
+
+    def _checked(self, name: str, arguments: JsonObject) -> JsonObject:
+        try:
+            if name in self.agent.tools:
+                self.agent.tools.validate(name, arguments)
+        except ToolError as error:
+            raise DecisionRefused(
+                f"The edited arguments do not fit: {error.message}",
+                hint="The question is still open.",
+                code="invalid_arguments",
+            ) from error
+        return arguments
+
+
+def _waits(execution: Execution, pending: tuple[Question, ...]) -> bool:
+    """Whether a person alone can make a run go on: all that runs has asked for something."""
+    if execution.status != "running" or not pending or execution.state is None:
+        return False
+    asking = {question.call_id for question in pending}
+    calls = execution.state.calls
+    return all(call.status != "running" or call.id in asking for call in calls)
+
+
+def _approval(question: Question) -> ApprovalRequired:
+    if isinstance(question, ApprovalRequired):
+        return question
+    raise _other_kind(question)
+
+
+def _other_kind(question: Question) -> DecisionRefused:
+    asks = {
+        "approval_required": "approve it or decline it",
+        "input_required": "answer it with answer_input, or decline it",
+        "recovery_required": "answer it with resolve_tool",
+    }
+    return DecisionRefused(
+        "This question is of another kind.",
+        hint=f"To go on, {asks[question.type]}. It is still open.",
+    )
+
+
+def _not_open() -> DecisionRefused:
+    return DecisionRefused(
+        "This question is not open.",
+        hint="It was answered already, or its run has gone on or ended. Nothing was changed.",
+    )

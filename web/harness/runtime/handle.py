@@ -1,0 +1,118 @@
+"""`RunHandle`: a run that was begun somewhere; its result and its events, as often as one likes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from web.harness.runtime.backend import executions_of
+from web.harness.runtime.performing import last_cursor
+from web.harness.sessions.event_log import EventPage
+from web.harness.sessions.journal import Execution
+from web.harness.sessions.opening import Stores
+from web.harness.values.errors import AgentClosed, NotFound
+from web.harness.values.events import Event, RunResult
+
+EVENTS_AT_ONCE = 1_000
+
+Performing = asyncio.Task[RunResult]
+"""The run as it goes on in this process."""
+
+
+class RunHandle:
+    """Follows one run, whichever process performs it; one that is dropped stops nothing.
+
+    Where this process performs it, its errors are raised here: RunPaused once it was paused,
+    LeaseLost where another process has gone on with it, StoreError, and AgentClosed once the
+    runtime was closed. In all these cases the run can be resumed.
+    """
+
+    def __init__(
+        self, stores: Stores, execution: Execution, performing: Performing | None = None
+    ) -> None:
+        self._stores = stores
+        self._execution = execution
+        self._performing = performing
+
+    @property
+    def run_id(self) -> str:
+        return self._execution.submission.run_id
+
+    @property
+    def session_id(self) -> str:
+        return self._execution.submission.session_id
+
+    @property
+    def request_id(self) -> str:
+        return self._execution.submission.request_id
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this process performs the run now."""
+        return self._performing is not None and not self._performing.done()
+
+    async def result(self) -> RunResult:
+        """Waits for the end of the run, and is the same each time. Raises NotFound for a run that
+        was forgotten."""
+        if self._performing is not None:
+            return await _outcome_of(self._performing)
+        executions = executions_of(self._stores)
+        execution = await executions.find(self.run_id)
+        if execution is not None:
+            cursor = await last_cursor(executions, execution)
+            async for event in self.stream(cursor):
+                if isinstance(event.body, RunResult):
+                    return event.body
+        raise NotFound("There is no result of this run.", hint="It was forgotten with its events.")
+
+    async def events(self, after: int = 0, limit: int = EVENTS_AT_ONCE) -> EventPage:
+        """The events after a cursor that are there now, at most `limit`; see `EventLog.read`."""
+        return await self._stores.events.read(self.run_id, after, limit)
+
+    async def stream(self, after: int = 0) -> AsyncGenerator[Event, None]:
+        """The events after a cursor, to the result: those of before, then as they come.
+
+        A reader that comes again with the number of the last one it has seen sees each event once.
+        """
+        while True:
+            page = await self._stores.events.read(self.run_id, after, EVENTS_AT_ONCE)
+            for event in page.events:
+                after = event.number
+                is_last = isinstance(event.body, RunResult)
+                if is_last and self._performing is not None:
+                    # Whoever has the result may rely on the history, and send the next message.
+                    await _outcome_of(self._performing)
+                yield event
+                if is_last:
+                    return
+            if not page.events and not await self._more(after):
+                return
+
+    async def _more(self, after: int) -> bool:
+        """Waits for an event after the cursor; False where none will come.
+
+        Raises what the run ended with where that is no result.
+        """
+        if self._performing is None:
+            await self._stores.events.wait(self.run_id, after)
+            return bool((await self.events(after, 1)).events)
+        waiting = asyncio.ensure_future(self._stores.events.wait(self.run_id, after))
+        try:
+            await asyncio.wait({waiting, self._performing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            await asyncio.wait({waiting})
+        if self._performing.done() and not (await self.events(after, 1)).events:
+            await _outcome_of(self._performing)
+            return False
+        return True
+
+
+async def _outcome_of(performing: Performing) -> RunResult:
+    await asyncio.wait({performing})
+    if performing.cancelled():
+        raise AgentClosed(
+            "The runtime was closed before the run had ended.",
+            hint="What it did is kept. Resume the session to go on.",
+        )
+    return performing.result()

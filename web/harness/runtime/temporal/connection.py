@@ -1,0 +1,234 @@
+"""Temporal as its clients see it: workflows are started, told and waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import cache
+from typing import TypeVar
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.converter import DataConverter
+from temporalio.exceptions import ApplicationError
+from temporalio.runtime import (
+    LogForwardingConfig,
+    LoggingConfig,
+    Runtime,
+    TelemetryConfig,
+    TelemetryFilter,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from web.harness.agent.pausing import RunPaused
+from web.harness.runtime.temporal.address import TemporalAddress
+from web.harness.runtime.temporal.payloads import Start
+from web.harness.runtime.temporal.workflow import ANSWERED, PAUSED, REFUSED, WORKFLOW
+from web.harness.values.errors import HarnessError, StoreError
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+UNREACHABLE = "temporal_unreachable"
+
+CONNECT = timedelta(seconds=10)
+
+EXIT_SECONDS = 0.2
+
+POLL_SECONDS = 75.0
+"""A worker asks for tasks at least once in this time."""
+
+PAUSES = (0.5, 1.0, 2.0, 5.0)
+"""Seconds before a server that was reached before, and is not now, is asked again."""
+
+_FINAL = frozenset(
+    {
+        RPCStatusCode.INVALID_ARGUMENT,
+        RPCStatusCode.PERMISSION_DENIED,
+        RPCStatusCode.UNAUTHENTICATED,
+        RPCStatusCode.UNIMPLEMENTED,
+    }
+)
+
+
+async def connect(address: TemporalAddress, converter: DataConverter) -> Client:
+    """A client that is connected. Raises StoreError (`temporal_unreachable`)."""
+    try:
+        return await Client.connect(
+            address.target,
+            namespace=address.namespace,
+            data_converter=converter,
+            tls=address.tls,
+            connect_timeout=CONNECT,
+            runtime=_runtime(),
+        )
+    except RuntimeError as error:
+        raise _unreachable(str(error)) from error
+
+
+@cache
+def _runtime() -> Runtime:
+    """The threads of all clients and workers of this process.
+
+    What they log goes where all of it goes, and not to the standard output; what they know of this
+    machine stays here. They let go of Python objects a moment after they are done, and a process
+    that ends in that moment is aborted (seen once in five times): hence the pause at its end.
+    """
+    atexit.register(time.sleep, EXIT_SECONDS)
+    forwarded = LogForwardingConfig(logging.getLogger("temporalio.core"))
+    filtered = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return Runtime(
+        telemetry=TelemetryConfig(logging=LoggingConfig(filtered, forwarded)),
+        worker_heartbeat_interval=None,
+        disable_environment_info=True,
+    )
+
+
+async def patiently(work: Callable[[], Awaitable[T]], seconds: float) -> T:
+    """What it gives, trying again for so long while Temporal cannot be reached: it may be starting.
+
+    Raises what it raised last.
+    """
+    until, failures = time.monotonic() + seconds, 0
+    while True:
+        try:
+            return await work()
+        except StoreError as error:
+            if not error.transient or error.code != UNREACHABLE or time.monotonic() >= until:
+                raise
+        await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
+        failures += 1
+
+
+class Workflows:
+    """The workflows of runs. `queue` is that of the address: it keeps installations apart."""
+
+    def __init__(self, client: Client, queue: str) -> None:
+        self._client = client
+        self._queue = queue
+
+    def id_of(self, run_id: str) -> str:
+        return f"{self._queue}/{run_id}"
+
+    async def run(self, start: Start, *, tell: bool, patience: float) -> None:
+        """Starts a run's workflow, or finds the one under way, and waits for its end.
+
+        With `tell` it looks for answers: they may have come while nobody was there to tell it.
+        `patience` are the seconds that a server may take until it can be reached.
+
+        Once it is started, a server that cannot be reached is waited for. Raises RunPaused,
+        HarnessError where no worker can perform the run, and StoreError.
+        """
+        handle = await patiently(lambda: self._started(start, tell), patience)
+        failures = 0
+        while True:
+            try:
+                outcome = await handle.result()
+                break
+            except WorkflowFailureError as error:
+                raise _as_harness_error(error) from error
+            except RPCError as error:
+                if error.status in _FINAL:
+                    raise _of_rpc(error) from error
+                log.warning("Temporal does not answer: %s", error.message)
+                await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
+                failures += 1
+                if error.status == RPCStatusCode.NOT_FOUND:
+                    # It has lost the workflow; the journal has the run.
+                    handle = await self._started(start, tell=False)
+        if outcome == PAUSED:
+            raise RunPaused
+
+    async def queue_of(self, run_id: str) -> str:
+        """The task queue of a run's workflow that is under way; '' where none is.
+
+        Raises StoreError where Temporal cannot be reached.
+        """
+        try:
+            found = await self._client.get_workflow_handle(self.id_of(run_id)).describe()
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return ""
+            raise _of_rpc(error) from error
+        return found.task_queue if found.status == WorkflowExecutionStatus.RUNNING else ""
+
+    async def has_workers(self) -> bool:
+        """Whether somebody serves the queue of the address, or did so a minute ago."""
+        request = DescribeTaskQueueRequest(
+            namespace=self._client.namespace,
+            task_queue=TaskQueue(name=self._queue),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+        )
+        try:
+            found = await self._client.workflow_service.describe_task_queue(request)
+        except RPCError as error:
+            raise _of_rpc(error) from error
+        since = time.time() - POLL_SECONDS
+        return any(each.last_access_time.ToSeconds() > since for each in found.pollers)
+
+    async def tell(self, run_id: str, key: str = "") -> None:
+        """Tells a workflow that something was written; one that is not there is no matter.
+
+        Raises StoreError where Temporal cannot be reached.
+        """
+        handle = self._client.get_workflow_handle(self.id_of(run_id))
+        try:
+            await handle.signal(ANSWERED, key)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise _of_rpc(error) from error
+
+    async def _started(self, start: Start, tell: bool) -> WorkflowHandle[object, str]:
+        try:
+            return await self._client.start_workflow(
+                WORKFLOW,
+                start,
+                id=self.id_of(start.run_id),
+                task_queue=start.queue,
+                result_type=str,
+                # A run that was paused, or whose workflow was ended from outside, goes on anew.
+                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                start_signal=ANSWERED if tell else None,
+                start_signal_args=[""] if tell else [],
+            )
+        except RPCError as error:
+            raise _of_rpc(error) from error
+
+
+def _unreachable(why: str, *, transient: bool = True) -> StoreError:
+    return StoreError(
+        f"Temporal cannot be reached: {why[:300]}",
+        hint="The message is kept. Go on with it when Temporal is there again.",
+        code=UNREACHABLE,
+        transient=transient,
+    )
+
+
+def _of_rpc(error: RPCError) -> StoreError:
+    return _unreachable(error.message, transient=error.status not in _FINAL)
+
+
+def _as_harness_error(error: WorkflowFailureError) -> HarnessError:
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and cause.type == REFUSED:
+        code, hint = (*cause.details, "", "")[:2]
+        return HarnessError(cause.message, code=str(code) or None, hint=str(hint))
+    return HarnessError(
+        f"The workflow of this run was ended from outside: {str(cause)[:300]}",
+        hint="What was written until then is kept. Resume the run to go on with it.",
+        code="run_interrupted",
+    )
