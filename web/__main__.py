@@ -76,7 +76,7 @@ def _show_crash(options: argparse.Namespace) -> int:
             open_browser=options.open_browser,
             stay=options.stay,
             fast=options.fast,
-            moments=options.kill or MOMENTS,
+            moments=[each for each in MOMENTS if each in (options.kill or MOMENTS)],
             answer=options.answer,
         )
     )

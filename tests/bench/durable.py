@@ -217,21 +217,32 @@ def durable_verdicts() -> Iterable[Verdict]:
     with tempfile.TemporaryDirectory(prefix="harness-bench-") as folder:
         path = Path(folder) / "bench.sqlite3"
         yield from _of_sql(
-            "sqlite", lambda heard: SQLiteBackend(path, listener=heard), memory, shown
+            "sqlite",
+            lambda heard: SQLiteBackend(path, listener=heard),
+            memory,
+            shown,
+            # A file takes one transaction at a time, and here a hundred runs begin and end at once.
+            p99=600,
         )
         address = str(new_server().get_uri())
         yield from _of_sql(
-            "postgresql", lambda heard: PostgresBackend(address, listener=heard), memory, shown
+            "postgresql",
+            lambda heard: PostgresBackend(address, listener=heard),
+            memory,
+            shown,
+            p99=300,
         )
         took = _median(lambda: steps_written(_temporal(Path(folder))))
         later = (took - memory) / STEPS * 1e3
         yield Verdict("temporal: a step of 50 ms takes longer by", later, 250, "ms")
 
 
-def _of_sql(name: str, opened: Opened, memory: float, shown: dict[int, Ages]) -> Iterable[Verdict]:
+def _of_sql(
+    name: str, opened: Opened, memory: float, shown: dict[int, Ages], *, p99: float
+) -> Iterable[Verdict]:
     took = _median(lambda: steps_written(opened))
     yield Verdict(f"{name}: {STEPS} steps of 50 ms, beside memory", took / memory, 1.15, "times")
-    for runs, most in ((1, 60), (RUNS, 300)):
+    for runs, most in ((1, 60), (RUNS, p99)):
         ages, rate = uvloop.run(tokens_written(opened, runs))
         beside = f"{name}: {runs} runs, a token later"
         yield Verdict(f"{beside}, p50", ages.p(50) - shown[runs].p(50), 60, "ms")

@@ -8,6 +8,8 @@ from tests.chats.test_transcript import C, M, Page
 from web.chats.asked import AskedQuestions, find_asked, find_uncertain
 from web.chats.halted_kinds import Halted, Recovery
 from web.chats.kinds import Answer, Call, CallStatus, Foot, Notice, PartData
+from web.chats.transcript import ALONE
+from web.harness.agent.run import PAUSED
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
@@ -54,6 +56,53 @@ def test_an_uncertain_call_asks_and_the_chat_waits_for_the_person() -> None:
     # Told twice it is the same question.
     page.happens(UNCERTAIN)
     assert page.call() == call
+
+
+def test_a_run_that_is_left_to_workers_says_so_while_none_is_there() -> None:
+    page = Page().happens(TextDelta(M, "The first half. "))
+    for _ in range(2):
+        page.transcript.stand_alone("r", True)
+    assert notices(page) == ["No worker is there; the answer goes on when one is."]
+    status = page.transcript.status
+    assert (status.state, status.text) == ("working", "Waiting for a worker")
+    # One is there again: before anything is heard of it, or with what it says.
+    page.transcript.stand_alone("r", False)
+    assert (notices(page), page.transcript.status.text) == ([], "Working")
+    page.transcript.stand_alone("r", True)
+    page.happens(TextDelta(M, "The second."))
+    assert (notices(page), page.transcript.status.text) == ([], "Writing")
+    page.transcript.stand_alone("r", True)
+    page.happens(RunResult("cancelled", "", Usage(), None, reason="stopped"))
+    assert ALONE not in notices(page)
+    page.transcript.stand_alone("r", True)
+    assert (ALONE not in notices(page), page.transcript.status.state) == (True, "idle")
+
+
+def test_who_has_to_answer_is_asked_also_while_no_worker_is_there() -> None:
+    page = Page().happens(STARTED, UNCERTAIN)
+    page.transcript.stand_alone("r", True)
+    assert notices(page) == [ALONE]
+    assert "Needs your answer" in page.transcript.status.text
+    page.transcript.halt("r", "paused")
+    assert notices(page) == []
+    status = page.transcript.status
+    assert (status.state, status.text) == ("paused", "Paused")
+
+
+def test_a_run_that_goes_on_and_only_waits_for_its_person_stands_still_no_more() -> None:
+    page = Page().happens(STARTED, UNCERTAIN)
+    page.transcript.halt("r", "stopped")
+    assert len(halted(page)) == 1
+    page.transcript.go_on("r")
+    assert halted(page) == []
+    assert not page.transcript.halted
+    status = page.transcript.status
+    assert (status.state, status.questions) == ("asking", 1)
+
+
+def test_a_pause_says_what_becomes_of_a_half_written_answer() -> None:
+    page = Page().happens(TextDelta(M, "The first half. "), AttemptReset(M, 1, PAUSED))
+    assert notices(page) == ["What was being written is written anew when it goes on."]
 
 
 def test_what_it_asked_for_before_it_was_cut_off_is_not_open_any_more() -> None:

@@ -31,7 +31,16 @@ from web.harness.values.events import (
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=list(BACKENDS))
+EVERYWHERE = pytest.mark.parametrize("place", list(BACKENDS), indirect=True)
+"""Of the few that run over all backends also in the quick suite; the others only over SQLite."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[] if name == "sqlite" else [pytest.mark.full])
+        for name in BACKENDS
+    ]
+)
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BackendPlace]:
     place = await BACKENDS[request.param](tmp_path)
     yield place
@@ -86,6 +95,7 @@ async def session(backend: Backend, session_id: str = "s") -> SessionSnapshot:
         return await lease.read()
 
 
+@EVERYWHERE
 async def test_a_run_ends_with_its_history_committed_once(one: AgentRuntime, ran: Path) -> None:
     handle = await one.submit("Do it.")
     await one.approve(await first_question(handle))
@@ -129,6 +139,7 @@ async def test_a_request_is_run_once_whoever_sends_it_again(
     assert (await session(one.backend)).revision == 1
 
 
+@EVERYWHERE
 async def test_a_question_is_answered_from_another_process_and_once(
     one: AgentRuntime, other: AgentRuntime
 ) -> None:

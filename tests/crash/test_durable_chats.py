@@ -32,7 +32,7 @@ full = pytest.mark.full
 SQLITE = pytest.mark.parametrize("servers", ["sqlite"], indirect=True)
 EACH = pytest.mark.parametrize(
     "servers",
-    [pytest.param(kind, marks=full) for kind in ("sqlite", "postgresql", "temporal")],
+    [pytest.param(kind, marks=full) for kind in ("sqlite", "postgresql")],
     indirect=True,
 )
 
@@ -146,13 +146,16 @@ async def test_the_open_page_comes_back_by_itself_and_shows_the_answer_once(
         run = await server.send(chat, "Tell me all")
         log = page.get_by_role("log")
         await expect(log).to_contain_text("The first half.")
+        message = page.get_by_label("Message", exact=True)
+        await message.fill("what I was typing")
         seen = numbers([await server.wait_for(run, "text_delta")])
         server.kill()
     async with servers.server("--port", server.port) as server:
-        await expect(log).to_contain_text("All of it.", timeout=15_000)
+        await expect(log).to_contain_text("All of it.", timeout=30_000)
         await expect(log).not_to_contain_text("The first half.")
         await expect(log.get_by_text("Tell me all")).to_have_count(1)
         await expect(log.get_by_text("The server was stopped; going on.")).to_have_count(1)
+        await expect(message).to_have_value("what I was typing")
         events = await server.events(run)
         assert numbers(events) == list(range(1, len(events) + 1))
         assert numbers(await server.events(run, seen[0])) == numbers(events)[seen[0] :]
@@ -298,3 +301,26 @@ async def test_the_server_that_lives_takes_over_what_another_one_was_killed_at(
             assert events[-1].data["status"] == "completed"
             assert await rest(living, chat) == ["Tell me", "All of it."]
         assert len(servers.model.requests) == 4
+
+
+@full
+@pytest.mark.parametrize("servers", ["temporal"], indirect=True)
+async def test_with_temporal_a_killed_run_goes_on_once_its_worker_is_known_to_be_dead(
+    servers: Servers,
+) -> None:
+    servers.model.script(half("The first half. "))
+    async with servers.server() as server:
+        chat = await server.new_chat()
+        run = await server.send(chat, "Tell me all")
+        await server.wait_for(run, "text_delta")
+        server.kill()
+    servers.model.default = says("All of it.")
+    async with servers.server() as server:
+
+        async def over() -> bool:
+            return bool((await server.status(run))["state"] == "ended")
+
+        await until(over, 90)
+        events = await server.events(run)
+        assert numbers(events) == list(range(1, len(events) + 1))
+        assert await rest(server, chat) == ["Tell me all", "All of it."]

@@ -29,7 +29,7 @@ def processes() -> Iterator[DurableProcesses]:
         yield processes
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
     place = await new_place(request.param, tmp_path)
     assert isinstance(place, SqlPlace)
@@ -41,7 +41,7 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     ("kind", "replay", "boundary"),
     [
         ("sqlite", "manual", "save"),
-        ("sqlite", "safe", "model answer 3"),
+        pytest.param("sqlite", "safe", "model answer 3", marks=pytest.mark.full),
         ("postgresql", "idempotent", "look right"),
     ],
 )
@@ -121,6 +121,7 @@ async def test_a_run_goes_on_though_whoever_went_on_with_it_was_killed_too(
     assert boundaries > 10
 
 
+@pytest.mark.full
 async def test_one_of_two_processes_that_resume_a_run_has_it(
     processes: DurableProcesses, place: SqlPlace, tmp_path: Path
 ) -> None:

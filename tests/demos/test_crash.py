@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -137,6 +137,26 @@ async def test_an_answer_goes_on_after_its_servers_were_killed_twice(
     assert f"Kept in     {'PostgreSQL' if postgresql else 'SQLite'}, it is kept there" in told
     if postgresql:
         await give_back(store)
+
+
+@pytest.mark.full
+async def test_a_server_may_be_killed_wherever_one_likes(tmp_path: Path) -> None:
+    left, pid, told = ["Started", "Undecided", "Resumed", "Decided", "Writes"], 0, ""
+    with demo(tmp_path, "--fast") as show:
+        while not told.endswith("It held.\n"):
+            line = show.line_with("")
+            told += f"{line}\n"
+            label = line.split()[0] if line else ""
+            if label in ("Server", "Started"):
+                pid = servers(line)[0]
+            # The first text is for the demo's own first kill.
+            if label in left and "Report of" not in line:
+                left.remove(label)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        assert show.ended() == (0, "", "")
+    assert left == []
+    assert count(told, "post_letter") == "once"
 
 
 @pytest.mark.full

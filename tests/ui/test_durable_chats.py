@@ -157,6 +157,25 @@ async def test_an_approval_that_waited_is_still_there_and_works(stage: Restarts)
         assert "approval_required" not in [event.type for event in more]
 
 
+async def test_with_ask_a_run_that_goes_on_and_only_waits_stands_still_no_more(
+    stage: Restarts,
+) -> None:
+    async with stage.server(ScriptedProvider(calls(WRITE))) as server:
+        chat = await server.new_chat()
+        run = await server.send(chat, "Write")
+        await server.wait_for(run, "approval_required")
+    stage.settings["resume"] = "ask"
+    async with stage.server(ScriptedProvider(says("Written."))) as server:
+        await shows(server, chat, "Leave it")
+        await server.client.post(f"/api/runs/{run}/resume")
+
+        async def goes_on() -> bool:
+            page = await page_of(server, chat)
+            return "Leave it" not in page and "Allow once" in page
+
+        assert await until(goes_on)
+
+
 async def test_a_run_is_paused_and_goes_on_after_a_restart(stage: Restarts) -> None:
     async with stage.server(endless("The first half. ")) as server:
         chat = await server.new_chat()
@@ -205,12 +224,14 @@ async def test_what_a_person_stopped_is_stopped_whoever_runs_it(stage: Restarts)
         assert [each["content"][0]["text"] for each in told["messages"]] == [
             *("Tell me all", "The first half. ")
         ]
-    other, cut = await cut_off(stage, "Something. ")
+    other, cut = await cut_off(stage, "Something. ", queued="And then?")
     stage.settings["resume"] = "ask"
-    async with stage.server() as server:
+    async with stage.server(ScriptedProvider(says("Nothing."))) as server:
         await shows(server, other, "Leave it")
         await server.client.post(f"/api/runs/{cut}/stop")
         assert (await server.events(cut))[-1].data["reason"] == "stopped"
+        told = await rest(server, other)
+        assert told["messages"][-1]["content"][0]["text"] == "Nothing."
         assert "Something." in await page_of(server, other)
 
 

@@ -183,7 +183,11 @@ async def test_a_pause_is_offered_where_runs_are_written_down(cut_off: CutOff) -
     html = (await server.client.get(f"/chats/{cut_off.chat}", headers=BROWSER)).text
     action = f"/chats/{cut_off.chat}/runs/{cut_off.run_id}/pause"
     assert f'action="{action}"' in html
+    # It can be looked at while it runs, and while it stands still.
+    steps = f'href="/chats/{cut_off.chat}/runs/{cut_off.run_id}/steps"'
+    assert steps in html
     await server.client.post(action)
     html = (await server.client.get(f"/chats/{cut_off.chat}", headers=BROWSER)).text
     assert "This answer is paused" in html
     assert 'data-state="paused"' in html
+    assert steps in html

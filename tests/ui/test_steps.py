@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -226,6 +227,19 @@ async def test_a_chat_begins_from_a_whole_round_with_all_its_results(server: Too
     assert (await texts(server, made["id"]))[-2:] == ["found home", "found work"]
     html = await page(server, f"/chats/{made['id']}")
     assert "Begun from step 6 of “Looking around”." in html
+
+
+async def test_what_is_switched_off_in_a_chat_is_so_in_one_that_begins_from_it(
+    server: ToolServer,
+) -> None:
+    chat, run_id = await looked(server)
+    here = server.chat_here(chat)
+    off, skills = ("time__get_current_time",), ("meeting-notes",)
+    here.record = replace(here.record, tools_off=off, skills_off=skills, memory=True)
+    made = (await server.client.post(f"/api/runs/{run_id}/fork", json={"step": 6})).json()
+    record = server.chat_here(made["id"]).record
+    assert (record.tools_off, record.skills_off, record.memory) == (off, skills, True)
+    assert "Its files stay with that chat." in await page(server, f"/chats/{made['id']}")
 
 
 async def test_the_form_begins_one_chat_however_often_it_is_sent(server: ToolServer) -> None:

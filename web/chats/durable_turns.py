@@ -282,6 +282,7 @@ class DurableTurns(Taking):
                 keep_question=chat.asked.keep,
                 begun=certain,
                 only_here=self._driver.equipment.only_here(chat),
+                alone=lambda is_alone: chat.transcript.stand_alone(run_id, is_alone),
             )(services)
             # What was spent is known when the page has all of it.
             if chat.transcript.is_open(run_id):
@@ -295,6 +296,7 @@ class DurableTurns(Taking):
         goes_on = attempt.goes_on
         if goes_on is not None and not goes_on.done():
             goes_on.set_result(None)
+        attempt.chat.transcript.go_on(attempt.run_id)
         note, attempt.note = attempt.note, ""
         if note:
             self._events.append(attempt.run_id, [Note(note)])

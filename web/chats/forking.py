@@ -40,7 +40,8 @@ class Forking:
             from_step = f" (from step {step})"
             most = self._chats.limits.max_title_chars - len(from_step)
             title = chat.title[:most].rstrip() + from_step
-            words = f"Begun from step {step} of “{chat.title}”. Its files stay with that chat."
+            what = "files and MCP servers" if self._chats.servers.holds(chat) else "files"
+            words = f"Begun from step {step} of “{chat.title}”. Its {what} stay with that chat."
             if missing:
                 words += " Its earliest messages are not kept any more and are left out."
             messages = _whole([*before, *run.messages], run.records)

@@ -50,6 +50,8 @@ class Heard:
     blocks: dict[str, AttachedBlock] = field(default_factory=dict)
     ahead: dict[str, list[Event]] = field(default_factory=dict)
     """While it is loaded, the events of the next runs."""
+    behind: bool = False
+    """The conversation has grown elsewhere, and was not read yet."""
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and replaced, once something that waited was taken in."""
 

@@ -155,10 +155,13 @@ class Hearing:
         """The conversation; while another server runs it, with what is known of that run, as
         far as the store can be read."""
         heard = self._heard.get(journal_of(chat.id))
-        if chat.elsewhere is None or heard is None or heard.current is None:
+        if heard is None or (chat.turn is not None and chat.elsewhere is None):
             return chat.messages
         try:
-            return await self._left_over.messages(chat, heard.current)
+            if heard.begun is None or (chat.elsewhere is None and not heard.behind):
+                return chat.messages
+            # Also once it has its result: that may be told before the conversation is committed.
+            return await self._left_over.messages(chat, heard.begun)
         except StoreError as error:
             log.warning("What another server does is not read yet: %s", error.message)
             return chat.messages
@@ -373,12 +376,15 @@ class Hearing:
         if heard.loaded:
             # Of a server that died, nobody sends what waits.
             died = result.reason == INTERRUPTED.code
+            heard.behind = True
             self._tasks.create_task(self._after_another(chat, resumes=died))
 
     async def _after_another(self, chat: Chat, *, resumes: bool) -> None:
         """After a run of another server the conversation is read; what waits may be sent."""
         try:
             chat.history = await self._left_over.history(chat, wait=5)
+            if (heard := self._heard.get(journal_of(chat.id))) is not None:
+                heard.behind = False
         except StoreError as error:
             log.warning("A conversation could not be read: %s", error.message)
         if not resumes:

@@ -263,6 +263,8 @@ class LookingAfter:
             told = [RunResult("cancelled", "", result.usage, result.cost, reason="stopped")]
         await self._abandoning.abandon(chat, begun, told)
         self._turns.to_stop.discard(run_id)
+        if not chat.is_busy and not chat.is_deleted:
+            self._turns.resume_loaded(chat)
         self._nudge(run_id)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from web.chats.attachments import PendingAttachment
@@ -46,6 +46,11 @@ class ChatRecord:
     grants: tuple[str, ...] = ()
     servers: tuple[JsonObject, ...] = ()
     state: ChatState = "idle"
+
+    def switched_as(self, other: ChatRecord) -> ChatRecord:
+        """The record with the tools, skills and memory of another switched on and off."""
+        off, skills = other.tools_off, other.skills_off
+        return replace(self, tools_off=off, skills_off=skills, memory=other.memory)
 
 
 class ChatRecords(Protocol):

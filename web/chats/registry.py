@@ -276,9 +276,10 @@ class Chats(Unloading, Composing, Answering):
         model: str | None = None,
         system_prompt: str | None = None,
         setup: Setup | None = None,
+        switched_as: ChatRecord | None = None,
     ) -> None:
-        """Renames a chat, or has its next turn go by another model, prompt or limits."""
-        record = chat.record
+        """Renames a chat, or has its next turn go by another model, prompt, limits or switches."""
+        record = chat.record if switched_as is None else chat.record.switched_as(switched_as)
         if system_prompt is not None:
             prompt = checked_prompt(system_prompt, self.limits.max_draft_chars)
             record = replace(record, system_prompt=prompt)
@@ -292,11 +293,9 @@ class Chats(Unloading, Composing, Answering):
 
     async def switch_tool(self, chat: Chat, tool: str, *, on: bool) -> None:
         """Offers a tool of a chat's MCP servers to models, from the next run on, or does not."""
-        off = set(chat.record.tools_off) - {tool}
-        if not on:
-            if not self.servers.of(chat).knows(tool):
-                raise NotFound("There is no such tool in this chat.", hint="Nothing was changed.")
-            off.add(tool)
+        if not on and not self.servers.of(chat).knows(tool):
+            raise NotFound("There is no such tool in this chat.", hint="Nothing was changed.")
+        off = {*chat.record.tools_off} - {tool} if on else {*chat.record.tools_off, tool}
         await self._write(chat, replace(chat.record, tools_off=tuple(sorted(off))))
         chat.channel.touch()
 

@@ -106,7 +106,8 @@ class ChatSnapshots:
     async def branch(
         self, chat: Chat, messages: Sequence[Message], title: str, words: str, request_id: str = ""
     ) -> Chat:
-        """A new chat with the settings of another, and with these messages of it.
+        """A new chat with the settings of another, also what is switched off in it, and with these
+        messages of it. Its files, and servers that it alone is connected to, are left to it.
 
         `words` say at their end where it comes from. Whoever calls it has a `place`. The same
         request id again gives the chat it made. Raises LimitExceeded.
@@ -117,7 +118,7 @@ class ChatSnapshots:
             cost=None,
             metadata={TITLE: title},
         )
-        return await self._begin(chat.identity, snapshot, None, words, request_id)
+        return await self._begin(chat.identity, snapshot, None, words, request_id, chat)
 
     async def _begin(
         self,
@@ -126,6 +127,7 @@ class ChatSnapshots:
         packed: PackedChat | None,
         words: str,
         request_id: str,
+        like: Chat | None = None,
     ) -> Chat:
         """Makes a chat of a snapshot, or finds the one that was made."""
         wanted = str(snapshot.config.model)
@@ -149,6 +151,8 @@ class ChatSnapshots:
         try:
             if packed is not None:
                 await self._unpack(chat, packed)
+            if like is not None:
+                await self._chats.change(chat, switched_as=like.record)
             await self._fill(chat, snapshot, standard, words)
         except BaseException:
             chat.turn = None

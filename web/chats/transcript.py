@@ -13,7 +13,7 @@ from web.chats.parts import Channel
 from web.chats.shown_calls import ShownCalls
 from web.chats.streamed_texts import StreamedTexts
 from web.chats.turn_state import TurnState
-from web.harness.agent.run import INTERRUPTED
+from web.harness.agent.run import INTERRUPTED, PAUSED
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
@@ -39,6 +39,8 @@ from web.harness.values.events import (
 )
 from web.harness.values.messages import AttachedBlock
 
+ALONE = "No worker is there; the answer goes on when one is."
+
 _ENDINGS = {
     "stopped": "Stopped. What was written so far is kept.",
     "max_iterations": "Stopped at the limit of model calls in one turn. Send a message to go on.",
@@ -62,6 +64,7 @@ class Transcript:
         self._calls = ShownCalls(channel)
         self._status = Status("idle", "")
         self._halted: dict[str, HaltedWhy] = {}
+        self._alone: set[str] = set()
         self.state_changed: Callable[[], None] | None = None
         """Called when the chat begins to work, to ask, to fail or to rest."""
         self.written_down = False
@@ -87,6 +90,7 @@ class Transcript:
         """Removes all that a run has put into the log."""
         self._turns.pop(run_id, None)
         self._halted.pop(run_id, None)
+        self._alone.discard(run_id)
         self._texts.drop(f"a-{run_id}-")
         self._texts.drop(f"s-{run_id}-")
         for part in self._channel.slot("log"):
@@ -103,10 +107,30 @@ class Transcript:
             return
         self._texts.close(turn)
         self._channel.remove(f"n-{turn.key}-wait")
+        self.stand_alone(run_id, False)
         self._calls.halt(turn)
         self._halted[run_id] = why
         self._channel.put(f"h-{run_id}", "log", Halted(run_id, why, words))
         self._say_halted(turn, why, words)
+
+    def go_on(self, run_id: str) -> None:
+        """Takes back that a run stands still: it is performed again, and may only wait."""
+        if self._halted.pop(run_id, None) is not None and run_id in self._turns:
+            self._channel.remove(f"h-{run_id}")
+            self._say_work(self._turns[run_id], "Working")
+
+    def stand_alone(self, run_id: str, is_alone: bool) -> None:
+        """Shows that nobody is there who would go on with a run, or takes that back, as its next
+        event does. One that has ended is fine."""
+        turn = self._turns.get(run_id)
+        if turn is None or is_alone == (run_id in self._alone):
+            return
+        if is_alone:
+            self._alone.add(run_id)
+            self._channel.put(f"n-{turn.key}-alone", "log", Notice(ALONE))
+            self._say_work(turn, "Waiting for a worker")
+        else:
+            self._be_performed(turn)
 
     def settle(self) -> bool:
         """Splits some of what has streamed in since the last time; returns whether more is left."""
@@ -117,14 +141,20 @@ class Transcript:
         turn = self._turns.get(run_id)
         if turn is None:
             return
-        if events and self._halted.pop(run_id, None) is not None:
-            self._channel.remove(f"h-{run_id}")
-            self._say_work(turn, "Working")
+        if events:
+            self.go_on(run_id)
+        if events and run_id in self._alone:
+            self._be_performed(turn)
         for event in events:
             self._fold(turn, event.body, event.at)
         # Once for all of them: a settle takes a millisecond or two, and there may be many events.
         self._texts.catch_up(turn)
         self._channel.touch()
+
+    def _be_performed(self, turn: TurnState) -> None:
+        self._alone.discard(turn.run_id)
+        self._channel.remove(f"n-{turn.key}-alone")
+        self._say_work(turn, "Working")
 
     def _fold(self, turn: TurnState, body: EventBody, at: float) -> None:
         match body:
@@ -247,7 +277,9 @@ class Transcript:
         self._texts.drop(f"a-{body.message_id}-")
         self._channel.remove(f"a-{body.message_id}")
         self._calls.reset(turn, body.message_id)
-        if body.reason != INTERRUPTED:  # Of that the note tells with which it goes on.
+        if body.reason == PAUSED:
+            self._note(turn, "What was being written is written anew when it goes on.")
+        elif body.reason != INTERRUPTED:  # Of that the note tells with which it goes on.
             self._note(turn, f"Attempt {body.attempt} was dropped and starts again.", body.reason)
         # Its questions are gone with it.
         self._say_work(turn, "Working")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from tests.support.stores import SqlPlace, new_place
 from web.harness.sessions.opening import Stores
 from web.harness.sessions.sql.database import Database, Transaction
 from web.harness.sessions.sql.event_log import SqlEventLog
-from web.harness.sessions.sql.sqlite import SqliteDatabase
+from web.harness.sessions.sql.sqlite import GLANCE_SECONDS, GLANCES, SqliteDatabase
 from web.harness.sessions.sql.statements import numbered, with_lists
 from web.harness.values.errors import NotFound, StoreError
 from web.harness.values.events import TextDelta, ToolCallStart, ToolResult
@@ -23,6 +25,8 @@ from web.harness.values.events import TextDelta, ToolCallStart, ToolResult
 pytestmark = pytest.mark.anyio
 
 STEPS = 10
+
+WHOLE_LOOK_SECONDS = GLANCE_SECONDS * GLANCES
 
 INSERT = (
     "INSERT INTO harness_runs (run_id, last, ended, joined, gap_before, token) "
@@ -58,8 +62,12 @@ async def runs(where: Database) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-async def insert(transaction: Transaction, *run_ids: str) -> int:
+async def insert_runs(transaction: Transaction, run_ids: Sequence[str]) -> None:
     await transaction.do(INSERT, [{"run": each, "last": 1} for each in run_ids])
+
+
+async def insert(transaction: Transaction, *run_ids: str) -> int:
+    await insert_runs(transaction, run_ids)
     await transaction.do(INSERT, [])
     await transaction.do(
         "UPDATE harness_runs SET last = :last WHERE run_id = :run", {"run": "a", "last": 7}
@@ -177,6 +185,32 @@ async def test_events_follow_a_file_that_a_copy_took_the_place_of(tmp_path: Path
     await stores.events.flush("r")
     await place.aclose()
     assert count_events(where.path) == 2
+
+
+async def test_sqlite_notices_soon_what_others_write_and_its_own_writes_wake_nobody(
+    tmp_path: Path,
+) -> None:
+    place = await new_place("sqlite", tmp_path)
+    assert isinstance(place, SqlPlace)
+    here, there = database(await place.backend()), database(await place.backend())
+    told = asyncio.Queue[str | None]()
+    stop = here.signals.listen("anything", told.put_nowait)
+    async with asyncio.timeout(20):
+        await told.get()  # Somebody listens now.
+        waited = []
+        for number in range(2):
+            work = partial(insert_runs, run_ids=[f"run {number}"])
+            began = time.monotonic()
+            await there.write_at_once(work)
+            await told.get()
+            waited.append(time.monotonic() - began)
+    assert min(waited) < WHOLE_LOOK_SECONDS / 2
+    until = time.monotonic() + WHOLE_LOOK_SECONDS / 2
+    while time.monotonic() < until:
+        await here.write_at_once(lambda each: each.do("UPDATE harness_runs SET last = last + 1"))
+    stop()
+    assert told.qsize() <= 1
+    await place.aclose()
 
 
 def copy_database(source: Path, target: Path) -> None:

@@ -15,7 +15,7 @@ import httpx
 
 from web.demos.crash.api import Api
 from web.demos.crash.saying import say, tell
-from web.demos.crash.seen import Seen, Shown
+from web.demos.crash.seen import Seen
 
 Answer = Literal["ran", "again", "give-up"]
 
@@ -27,8 +27,7 @@ _TYPED: dict[str, Answer] = {"1": "ran", "2": "again", "3": "give-up"}
 
 
 class Deciding:
-    """Answers what is asked while the block lasts. A server that ends meanwhile is asked again, by
-    the next question that comes of it."""
+    """Answers what is asked while the block lasts."""
 
     def __init__(self, api: Api, run_id: str, answer: Answer | Literal[""]) -> None:
         self._api = api
@@ -55,15 +54,17 @@ class Deciding:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def look(self, seen: Seen, event: Shown) -> None:
-        """Takes note of an event that `seen` has taken in."""
-        key = str(event.data.get("key", ""))
-        task = self._tasks.get(key)
-        if event.type == "recovery_required" and (task is None or task.done()):
-            name = seen.calls[seen.questions[key]].name
-            self._tasks[key] = asyncio.get_running_loop().create_task(self._decide(key, name))
-        elif event.type == "recovery_answered" and task is not None:
-            task.cancel()
+    def look(self, seen: Seen, *, anew: bool = False) -> None:
+        """Sees to the questions that are open; `anew` for a new server, which may not have heard
+        what was answered, and does not ask once more."""
+        for key, task in self._tasks.items():
+            if key not in seen.questions:
+                task.cancel()
+        for key, call_id in seen.questions.items():
+            before = self._tasks.get(key)
+            if before is None or (anew and before.done()):
+                deciding = self._decide(key, seen.calls[call_id].name)
+                self._tasks[key] = asyncio.get_running_loop().create_task(deciding)
 
     async def _decide(self, key: str, name: str) -> None:
         answer = self._answer or await self._asked(name)
@@ -71,7 +72,7 @@ class Deciding:
             answer = "ran"
             say("", "Nobody is here to ask, so the demo says that it ran.")
         text = RESULT if answer == "ran" else ""
-        # Where the server ends before it has heard that, the next one asks once more.
+        # Where the server ends before it has heard that, the next one is told.
         with suppress(httpx.TransportError):
             await self._api.resolve(self._run_id, key, HOW[answer], text)
 

@@ -162,12 +162,13 @@ class Demo:
 
     async def _follow(self, api: Api, deciding: Deciding) -> None:
         """Reads on from the last event that was seen, until the result or the server's end."""
+        deciding.look(self._seen, anew=True)
         until = asyncio.timeout(STILL_SECONDS)
         try:
             async with until, aclosing(api.events(self._run_id, self._seen.last)) as events:
                 async for event in events:
                     self._telling.take(event)
-                    deciding.look(self._seen, event)
+                    deciding.look(self._seen)
                     asking = self._seen.questions and deciding.asks
                     until.reschedule(None if asking else _now() + STILL_SECONDS)
                     if self._seen.result is not None:

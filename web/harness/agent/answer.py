@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from web.harness.values.events import EventBody, Note, TextDelta, ThinkingDelta, ToolCallDelta
+from web.harness.values.json_form import NotSerialisable, json_copy
 from web.harness.values.messages import (
     ContentBlock,
     Message,
@@ -150,6 +151,10 @@ def _own_call(use: ToolUseBlock, call_id: str) -> ToolUseBlock:
     """The call under our own id, with nothing in it that could not be sent on."""
     name = sayable(use.name)
     try:
-        return ToolUseBlock(call_id, name, sayable_json(use.arguments), use.malformed)
+        arguments = json_copy(sayable_json(use.arguments), "It")
+        return ToolUseBlock(call_id, name, arguments, use.malformed)
+    except NotSerialisable as error:
+        # Such as NaN, which many parsers take for a number.
+        return ToolUseBlock(call_id, name, malformed=sayable(error.message))
     except ValueError as error:
         return ToolUseBlock(call_id, name, malformed=str(error))

@@ -12,7 +12,7 @@ from web.harness.agent.nested import Nested
 from web.harness.agent.progress import Progress
 from web.harness.sessions.journal import CallRecord
 from web.harness.tools.tool import Continued, InputAnswer, ReplayPolicy
-from web.harness.values.events import Decision
+from web.harness.values.events import Decision, ToolResult
 from web.harness.values.messages import JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
 
 NOTED_CHARS = 2_000
@@ -39,6 +39,8 @@ class Call:
     progress: Progress | None = None
     started: float | None = None
     nested: Nested | None = None
+    ending: ToolResult | None = None
+    """Of a call that is settled, until the loop is told."""
     is_unknown: bool = False
     """Whether nobody knows if it ran."""
 

@@ -106,6 +106,7 @@ class Calls:
             call, status = self._calls[known.id], known.status
             if status == "running" and call.result is not None:
                 # A person gave it, and the process ended before the loop was told.
+                call.ending = ToolResult(known.id, call.use.name, call.result.text, False)
                 self._tell_settled(call, call.result)
             elif status == "running":
                 status = self._fate(call, known.verdict)
@@ -196,7 +197,7 @@ class Calls:
 
         Raises DecisionRefused where that cannot be said (so).
         """
-        call = self._calls[self._recoveries.answer(key, how)]
+        call = self._calls[self._recoveries.answer(key, how, text)]
         self.inbox.put_nowait(Resolved(call.use.id, how))
         if how == "result":
             self._settle(call, result_of(text))
@@ -211,6 +212,20 @@ class Calls:
             if call.task is not None:
                 call.task.cancel()
             self._settle(call, ToolOutput.of(call.stopped_words, is_error=True), stopped=True)
+
+    def tell(self, outcome: Outcome, *, dropped: bool = False) -> None:
+        """Tells what people see of an outcome, right before it is written down: what is shown is
+        known after a crash too. `dropped` is one that came too late."""
+        match outcome:
+            case CallSettled():
+                call = self._calls[outcome.call_id]
+                if call.ending is not None:
+                    self._emit([call.ending])
+                    call.ending = None
+            case Resolved():
+                self._recoveries.tell(outcome.call_id, dropped=dropped)
+            case InputGiven():
+                self._inputs.tell(outcome.call_id)
 
     def results(self) -> tuple[ToolResultBlock, ...]:
         """All results in the order of the calls."""
@@ -278,6 +293,7 @@ class Calls:
         if call.result is None:
             # From here on it is not known what becomes of the answer.
             call.given(answer)
+            self._inputs.tell(call.use.id)
             self._control.note("input_answered", (call.record,))
             await self._control.settled()
         return answer
@@ -296,6 +312,7 @@ class Calls:
             return await self._inputs.ask(call.use.id, request, start=start, keep=keep)
         finally:
             call.asked = tuple(each for each in call.asked if each != key)
+            self._inputs.tell(call.use.id, key)
             if key and call.result is None and not self._control.has_ended:
                 self._control.note("input_answered", (call.record,))
 
@@ -342,14 +359,10 @@ class Calls:
         )
         call.result = result = ToolResultBlock(call.use.id, content, output.is_error)
         call.seconds = None if call.started is None else time.monotonic() - call.started
-        self._emit(
-            [
-                ToolResult(
-                    *(call.use.id, call.use.name, result.text, output.is_error),
-                    *(call.seconds, call.decision, stopped),
-                    *(output.parts, output.files, output.plan),
-                )
-            ]
+        call.ending = ToolResult(
+            *(call.use.id, call.use.name, result.text, output.is_error),
+            *(call.seconds, call.decision, stopped),
+            *(output.parts, output.files, output.plan),
         )
         self._tell_settled(call, result)
 

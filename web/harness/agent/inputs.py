@@ -42,6 +42,8 @@ class Inputs:
         self._answerer = answerer
         self._open: dict[str, tuple[InputRequired, asyncio.Future[InputAnswer]]] = {}
         self._answered: set[str] = set()
+        # Answers that are not written down yet; whoever asked tells of them when they are.
+        self._untold: dict[str, InputAnswered] = {}
         self._counts: dict[str, int] = {}
         self._ended: set[str] = set()
         self._closed = False
@@ -113,11 +115,19 @@ class Inputs:
             content = answer.content or {}
             check_content(read_form(required.request.get("schema")), content)
         self._answered.add(key)
-        self._end(required, answer.action)
+        del self._open[key]
+        self._untold[key] = InputAnswered(key, required.call_id, answer.action)
         answered.set_result(InputAnswer(answer.action, content))
+
+    def tell(self, call_id: str, key: str | None = None) -> None:
+        """Tells how what a call asked was answered: all, or one of its questions."""
+        for each in [*self._untold.values()]:
+            if each.call_id == call_id and key in (None, each.key):
+                self._emit([self._untold.pop(each.key)])
 
     def close_call(self, call_id: str) -> None:
         """Withdraws what a call that ends still asks."""
+        self.tell(call_id)
         self._ended.add(call_id)
         for required, answered in list(self._open.values()):
             if required.call_id == call_id:

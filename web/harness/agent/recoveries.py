@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import get_args
 
 from web.harness.agent.answer import Emit
@@ -26,6 +27,7 @@ class Recoveries:
         self._emit = emit
         self._open: dict[str, str] = {}
         self._answered: set[str] = set()
+        self._untold: dict[str, RecoveryAnswered] = {}
 
     def open(self, key: str, use: ToolUseBlock, *, tell: bool) -> None:
         """Puts a question; without `tell` it is in the log already."""
@@ -34,9 +36,11 @@ class Recoveries:
             arguments = deepcopy(use.arguments)
             self._emit([RecoveryRequired(key, use.id, use.name, arguments)])
 
-    def answer(self, key: str, how: Resolution) -> str:
-        """The id of the call. Raises DecisionRefused where the question is not open, or for what
-        is no answer."""
+    def answer(self, key: str, how: Resolution, text: str = "") -> str:
+        """The id of the call, of which `tell` is to be called then.
+
+        Raises DecisionRefused where the question is not open, or for what is no answer.
+        """
         if key in self._answered:
             raise DecisionRefused(
                 "This question was answered already.", hint="Nothing was changed."
@@ -51,10 +55,20 @@ class Recoveries:
                 f"{shown(how)} is no answer to whether a call ran.",
                 hint=f"Say one of {', '.join(RESOLUTIONS)}. The question is still open.",
             )
+        if not isinstance(text, str):
+            raise DecisionRefused(
+                "The result is no text.", hint="Give a text. The question is still open."
+            )
         self._answered.add(key)
         call_id = self._open.pop(key)
-        self._emit([RecoveryAnswered(key, call_id, how)])
+        self._untold[call_id] = RecoveryAnswered(key, call_id, how)
         return call_id
+
+    def tell(self, call_id: str, *, dropped: bool = False) -> None:
+        """Tells how the question about a call was answered; of one that came too late, nothing."""
+        answered = self._untold.pop(call_id, None)
+        if answered is not None:
+            self._emit([replace(answered, how="withdrawn") if dropped else answered])
 
     def close(self) -> None:
         """Withdraws everything: the run ends."""

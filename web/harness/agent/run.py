@@ -157,7 +157,9 @@ class Run:
         that the loop has to be told."""
         outcome = await self._calls.inbox.get()
         too_late = isinstance(outcome, Decided | Resolved | InputGiven) and self.state.cancelling
-        if outcome is not None and not too_late:
+        if outcome is not None and too_late:
+            self._calls.tell(outcome, dropped=True)
+        elif outcome is not None:
             self._apply(outcome)
 
     def tell(self, notes: Iterable[str]) -> None:
@@ -271,6 +273,7 @@ class Run:
 
     def _apply(self, outcome: Outcome) -> None:
         """Moves the state on by an outcome that is of no model call."""
+        self._calls.tell(outcome)
         calls = self._calls.changed(outcome)
         about = {"seconds": calls[0].seconds} if isinstance(outcome, CallSettled) else None
         self._control.apply(outcome, message=self._results, calls=calls, about=about)

@@ -18,12 +18,20 @@ from web.harness.agent.given import check_asked
 from web.harness.agent.run import Prepare
 from web.harness.host import Driver, ExecutionServices, HarnessRuntime
 from web.harness.runtime.answering import Answering
-from web.harness.runtime.backend import Backend, Turn, executions_of
-from web.harness.runtime.fitting import check_fitting, fitting_of, needed_tools
+from web.harness.runtime.backend import Alone, Backend, Turn, executions_of
+from web.harness.runtime.fitting import fitting_of
 from web.harness.runtime.handle import Performing, RunHandle
 from web.harness.runtime.lending import Lending
 from web.harness.runtime.performing import ended
 from web.harness.runtime.sql import SQLiteBackend
+from web.harness.runtime.taking_up import (
+    began_after,
+    check_alone,
+    check_fit,
+    end_unread,
+    to_perform,
+    unreadable,
+)
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity, check_scope
 from web.harness.sessions.journal import Execution, Submission
 from web.harness.sessions.opening import Stores
@@ -178,24 +186,31 @@ class AgentRuntime(Answering):
             fitting_of(self.agent),
             about or {},
         )
-        executions = executions_of(await self.backend.open())
-        execution = await executions.submit(submission)
-        if execution.submission.run_id != submission.run_id:
-            return await self._known(execution, wait)
+        executions, run_id = executions_of(await self.backend.open()), submission.run_id
         try:
+            execution = await see_through(executions.submit(submission))
+            if execution.submission.run_id != run_id:
+                return await self._known(execution, wait)
             return await self._start(execution, wait)
-        except (HarnessError, asyncio.CancelledError):
-            # Nothing was begun, so that it can be sent again.
-            if self._handle_here(submission.run_id) is None:
-                await see_through(executions.forget(submission.run_id))
-            raise
+        except (HarnessError, asyncio.CancelledError) as error:
+            if self._handle_here(run_id) is not None:
+                raise
+            # Nothing was begun, so that it can be sent again; unless somebody did so already.
+            withdrawn = await see_through(executions.withdraw(run_id))
+            if withdrawn or not isinstance(error, SessionConflict):
+                raise
+            known = await executions.find(run_id)
+            if known is None or await self._is_held_back(known):
+                raise
+            return RunHandle(await self.backend.open(), known)
 
     async def resume(
         self, session_id: str | None = None, *, run_id: str | None = None, wait: float = 0
     ) -> RunHandle:
         """Goes on with the run of a session that was cut off, or paused, or never begun.
 
-        Of several the oldest, or the one that is named. Raises NotFound where there is none, and
+        Of several the one that has begun, else the oldest, or the one that is named: each call
+        goes on with one. Raises NotFound where there is none, and
         HarnessError (`runtime_differs`) where the agent does not fit the run; then nothing is done.
         """
         execution = await self._unfinished(session_id, run_id)
@@ -210,31 +225,44 @@ class AgentRuntime(Answering):
         keep_question: KeepQuestion | None = None,
         begun: asyncio.Future[None] | None = None,
         only_here: bool = False,
+        alone: Alone | None = None,
     ) -> Driver[RunResult]:
         """What `HarnessRuntime.run` performs a run with, of a message that was submitted.
 
         The session's history is committed with the end of the run, in one transaction where both
         are in one database. A run that is paused, cut off or lost leaves the session as it was.
         `begun` is set once the run is certain to be performed. `prepare` and `keep_question` are
-        those of `Agent.perform`, `only_here` that of `Turn`.
+        those of `Agent.perform`, `only_here` and `alone` those of `Turn`.
         """
 
         async def drive(services: ExecutionServices) -> RunResult:
             services.commits = False
             stores = await self.backend.open()
-            current, answers = await self._check(stores, execution, services, prepare)
-            with self._lending.lent(services):
+            executions, run_id = executions_of(stores), execution.submission.run_id
+            current = await to_perform(executions, run_id)
+            await check_alone(executions, services.identity, services.session_id, run_id)
+            given = await executions.answers(run_id)
+            broken: StoreError | None = None
+            if any(answer.kind == "cancel" for answer in given):
+                # It only ends: any agent will do.
+                broken = await unreadable(executions, run_id)
+            else:
+                await check_fit(executions, current, self.agent, prepare)
+            after = await began_after(executions, current) if broken is None else None
+            with self._lending.lent(services, after):
                 if begun is not None and not begun.done():
                     begun.set_result(None)
-                turn = Turn(
-                    *(self.agent, current.submission, prepare, keep_question, answers, only_here)
-                )
-                performed = await self.backend.perform(turn)
+                more = (prepare, keep_question, len(given), only_here, alone)
+                turn = Turn(self.agent, current.submission, *more)
+                if broken is not None:
+                    performed = await end_unread(stores, run_id, broken)
+                else:
+                    performed = await self.backend.perform(turn)
                 self._lending.leave(services, performed)
 
             async def commit(lease: SessionLease, snapshot: SessionSnapshot) -> SessionSnapshot:
-                return await executions_of(stores).end_with(
-                    lease, snapshot, turn.run_id, performed.fence, performed.result.status
+                return await executions.end_with(
+                    lease, snapshot, run_id, performed.fence, performed.result.status
                 )
 
             services.commits, services.commit = True, commit
@@ -277,8 +305,20 @@ class AgentRuntime(Answering):
             try:
                 return await self._start(execution, wait)
             except SessionConflict:
-                pass  # Somebody begins it, or has the session before it.
+                if await self._is_held_back(execution):
+                    raise
         return RunHandle(await self.backend.open(), execution)
+
+    async def _is_held_back(self, execution: Execution) -> bool:
+        """Whether another run of its session has begun; else somebody begins this one."""
+        executions, submission = executions_of(await self.backend.open()), execution.submission
+        try:
+            await check_alone(
+                *(executions, submission.identity, submission.session_id, submission.run_id)
+            )
+        except SessionConflict:
+            return True
+        return False
 
     async def _sessions(self) -> SessionStore:
         return (await self._hosted()).sessions
@@ -297,13 +337,15 @@ class AgentRuntime(Answering):
     async def _start(self, execution: Execution, wait: float) -> RunHandle:
         """Has a run performed in a task of this runtime; returns once it has the session."""
         if self._closing:
-            raise AgentClosed("This runtime was closed.", hint="Make a new one.")
+            raise _closed()
         if self._claimed or self.agent.is_running:
             raise AgentBusy("This runtime has a run under way.", hint="One run at a time.")
         self._claimed = True
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
             stores, host = await self.backend.open(), await self._hosted()
+            if self._closing:
+                raise _closed()
             submission = execution.submission
             performing = asyncio.get_running_loop().create_task(
                 host.run(
@@ -328,6 +370,8 @@ class AgentRuntime(Answering):
                 await see_through(ended(performing))
             raise
         if not begun.done():
+            if performing.cancelled():
+                raise _closed()
             performing.result()
         return handle
 
@@ -340,42 +384,6 @@ class AgentRuntime(Answering):
         tidying = asyncio.get_running_loop().create_task(_tidy(stores, run_id))
         self._tidying.add(tidying)
         tidying.add_done_callback(self._tidying.discard)
-
-    async def _check(
-        self,
-        stores: Stores,
-        execution: Execution,
-        services: ExecutionServices,
-        prepare: Prepare | None,
-    ) -> tuple[Execution, int]:
-        """The run as it is now, under the lease, and how many answers it has. Raises where it
-        cannot go on."""
-        executions, run_id = executions_of(stores), execution.submission.run_id
-        current = await executions.find(run_id)
-        if current is None:
-            raise NotFound("There is no such run.", hint="It was forgotten.")
-        if current.status == "ended":
-            raise HarnessError(
-                "This run has ended.", hint="Its result and its events are there.", code="run_ended"
-            )
-        others = await executions.unfinished(services.identity, services.session_id)
-        if any(each.submission.run_id != run_id and each.steps for each in others):
-            raise SessionConflict(
-                "This session has another run that was cut off or paused.",
-                hint="Resume that one or cancel it. Nothing was begun.",
-                code="run_unfinished",
-            )
-        answers = await executions.answers(run_id)
-        if any(answer.kind == "cancel" for answer in answers):
-            return current, len(answers)  # It only ends: any agent will do.
-        needed: tuple[str, ...] = ()
-        if current.state is not None and current.state.calls:
-            recorded = await executions.recorded(run_id)
-            needed = needed_tools(current.state, recorded.calls if recorded is not None else {})
-        if needed and prepare is not None:
-            await prepare()
-        check_fitting(current.submission.fitting, self.agent, needed)
-        return current, len(answers)
 
     async def _halt(self, performing: Performing) -> None:
         if self.agent.is_running:
@@ -391,6 +399,10 @@ class AgentRuntime(Answering):
             with suppress(NotFound):
                 await self.cancel(run_id=handle.run_id)
             await ended(under_way.performing)
+
+
+def _closed() -> AgentClosed:
+    return AgentClosed("This runtime was closed.", hint="Make a new one.")
 
 
 async def _tidy(stores: Stores, run_id: str) -> None:

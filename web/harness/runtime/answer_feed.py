@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import assert_never
 
 from web.harness.agent.agent import Agent
+from web.harness.sessions.answers import check_answer
 from web.harness.sessions.journal import Executions, GivenAnswer
 from web.harness.values.errors import DecisionRefused, StoreError
 from web.harness.values.events import (
@@ -53,6 +54,10 @@ class AnswerFeed:
             except StoreError as error:
                 log.warning("The answers to a run cannot be read now: %s", error.message)
                 await asyncio.sleep(AGAIN_SECONDS)
+            except Exception:
+                # A run that hears nothing any more could not even be stopped.
+                log.exception("The answers to a run could not be handed over")
+                await asyncio.sleep(AGAIN_SECONDS)
 
     async def hand_new(self) -> bool:
         """Hands over what was given since the last time; whether there was any."""
@@ -60,6 +65,9 @@ class AnswerFeed:
         before = self._before = len(given) if self._before is None else self._before
         new, known = given[self._known :], self._known
         self._known = len(given)
+        if any(answer.kind == "cancel" for answer in new):
+            # It waits for no other: whatever else was said is of no use any more.
+            self._agent.cancel()
         for number, answer in enumerate(new, known):
             # Who resumes a run does not want it to pause because it once did.
             if answer.kind != "pause" or number >= before:
@@ -88,10 +96,14 @@ class AnswerFeed:
         try:
             self._give(answer)
         except DecisionRefused as error:
-            if not self._refused(answer, error):
+            if not self._refused(answer, error.message):
                 self._kept[answer.key] = answer
+        except Exception:
+            log.exception("An answer to a run is left out: %s", answer.key)
+            self._refused(answer, "it is damaged.")
 
     def _give(self, answer: GivenAnswer) -> None:
+        check_answer(answer)
         body = answer.body
         match answer.kind:
             case "decision":
@@ -113,7 +125,7 @@ class AnswerFeed:
             case _:
                 assert_never(answer.kind)
 
-    def _refused(self, answer: GivenAnswer, error: DecisionRefused) -> bool:
+    def _refused(self, answer: GivenAnswer, why: str) -> bool:
         """An answer that cannot be used would leave its question open for ever: it means no.
 
         False where the question is not open at all.
@@ -121,13 +133,13 @@ class AnswerFeed:
         with suppress(DecisionRefused):
             match answer.kind:
                 case "decision":
-                    reason = f"The answer to it could not be used: {error.message}"
+                    reason = f"The answer to it could not be used: {why}"
                     self._agent.decide(answer.key, "deny", reason=reason)
-                    log.warning("An answer could not be used, so the call was denied: %s", error)
+                    log.warning("An answer could not be used, so the call was denied: %s", why)
                     return True
                 case "input":
                     self._agent.answer_input(answer.key, "cancel")
-                    log.warning("An answer could not be used, so it was withdrawn: %s", error)
+                    log.warning("An answer could not be used, so it was withdrawn: %s", why)
                     return True
                 case _:
                     pass

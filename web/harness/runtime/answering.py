@@ -11,6 +11,8 @@ from web.harness.agent.agent import Agent
 from web.harness.runtime.backend import Backend, executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.questions import Question, open_questions
+from web.harness.runtime.taking_up import check_fit
+from web.harness.sessions.answers import check_answer
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.journal import AnswerKind, Execution, ExecutionStatus, GivenAnswer
 from web.harness.sessions.store import SessionStore
@@ -18,6 +20,7 @@ from web.harness.tools.forms import check_content, read_form
 from web.harness.values.errors import (
     AgentBusy,
     DecisionRefused,
+    HarnessError,
     NotFound,
     SessionConflict,
     ToolError,
@@ -185,15 +188,16 @@ class Answering(ABC):
     async def status(
         self, session_id: str | None = None, *, run_id: str | None = None
     ) -> RunInfo | None:
-        """How the unfinished run of a session stands, or the one that is named; None for none."""
+        """How the unfinished run of a session stands, or the one that is named; None for none.
+
+        Of several the one that has begun, else the oldest."""
         stores = await self.backend.open()
         executions = executions_of(stores)
         if run_id is not None:
             found = await executions.find(run_id)
             execution = found if found is not None and self._is_own(found) else None
         else:
-            of_session = await executions.unfinished(self.identity, session_id or self.session_id)
-            execution = of_session[0] if of_session else None
+            execution = await self._first(session_id or self.session_id)
         if execution is None:
             return None
         submission, state = execution.submission, execution.state
@@ -236,12 +240,23 @@ class Answering(ABC):
             pass  # Whoever performs it has been told.
 
     async def _unfinished(self, session_id: str | None, run_id: str | None) -> Execution:
-        executions = executions_of(await self.backend.open())
-        session_id = None if run_id is not None else session_id or self.session_id
-        for execution in await executions.unfinished(self.identity, session_id):
-            if run_id in (None, execution.submission.run_id):
-                return execution
+        if run_id is None:
+            execution = await self._first(session_id or self.session_id)
+        else:
+            execution = await executions_of(await self.backend.open()).find(run_id)
+        if execution is not None and execution.status != "ended" and self._is_own(execution):
+            return execution
         raise NotFound("There is no run that has not ended.", hint="Nothing was done.")
+
+    async def _first(self, session_id: str) -> Execution | None:
+        """The run of a session that is under way or was; else the message that waits longest."""
+        executions = executions_of(await self.backend.open())
+        waiting = await executions.unfinished(self.identity, session_id)
+        for execution in waiting:
+            is_here = self._handle_here(execution.submission.run_id) is not None
+            if is_here or execution.fence or execution.steps:
+                return execution
+        return waiting[0] if waiting else None
 
     async def _answer(
         self,
@@ -250,19 +265,46 @@ class Answering(ABC):
         resume: bool,
         wait: float,
     ) -> RunHandle:
-        key = pending if isinstance(pending, str) else pending.key
+        key = pending if isinstance(pending, str) else getattr(pending, "key", None)
+        if not isinstance(key, str) or not key:
+            raise DecisionRefused(
+                "This is no question.",
+                hint="Give one of `status().pending`, the event that put it, or its key.",
+            )
         execution = await self._asked_by(key)
         run_id, stores = execution.submission.run_id, await self.backend.open()
         executions = executions_of(stores)
         for question in await open_questions(executions, stores.events, run_id):
             if question.key == key:
                 given = answer(question)
+                check_answer(given)
                 break
         else:
             raise _not_open()
+        if resume:
+            await self._check_may_go_on(execution, wait)
         await executions.answer(run_id, given)
         await self.backend.answered(run_id, given)
         return await self._went_on(execution, resume=resume, wait=wait)
+
+    async def _check_may_go_on(self, execution: Execution, wait: float) -> None:
+        """Raises where nobody but this runtime would go on with a run, and its agent cannot: what
+        was said would be written down, and nothing would come of it."""
+        submission = execution.submission
+        if self._handle_here(submission.run_id) is not None or self.agent.is_running:
+            return
+        executions = executions_of(await self.backend.open())
+        if any(each.kind == "cancel" for each in await executions.answers(submission.run_id)):
+            return
+        try:
+            await check_fit(executions, execution, self.agent)
+        except HarnessError:
+            sessions = await self._sessions()
+            with suppress(SessionConflict):
+                async with await sessions.acquire(
+                    submission.identity, submission.session_id, wait=wait
+                ):
+                    raise
 
     async def _asked_by(self, key: str) -> Execution:
         """The run that a question is of: its key begins with the run's id."""

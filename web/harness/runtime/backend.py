@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +14,8 @@ from web.harness.tools.previews import KeepQuestion
 from web.harness.values.errors import ConfigurationError
 from web.harness.values.events import RunResult
 
+Alone = Callable[[bool], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -22,6 +25,8 @@ class Turn:
     `Agent.perform`. `answers_before` is how many answers there were when somebody wanted it to be
     performed: a pause among those is over. None stands for all that there are when it is begun.
     `only_here` says that nobody else can perform it: this process has what a person opened by hand.
+    `alone` is told again and again whether there is nobody who would perform it, where it is left
+    to others.
     """
 
     agent: Agent
@@ -30,6 +35,7 @@ class Turn:
     keep_question: KeepQuestion | None = None
     answers_before: int | None = None
     only_here: bool = False
+    alone: Alone | None = None
 
     @property
     def run_id(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 from web.harness.runtime.backend import executions_of
 from web.harness.runtime.performing import last_cursor
-from web.harness.sessions.event_log import EventPage
+from web.harness.sessions.event_log import MOST, EventPage
 from web.harness.sessions.journal import Execution
 from web.harness.sessions.opening import Stores
 from web.harness.values.errors import AgentClosed, NotFound
@@ -63,7 +63,7 @@ class RunHandle:
             async for event in self.stream(cursor):
                 if isinstance(event.body, RunResult):
                     return event.body
-        raise NotFound("There is no result of this run.", hint="It was forgotten with its events.")
+        raise _forgotten()
 
     async def events(self, after: int = 0, limit: int = EVENTS_AT_ONCE) -> EventPage:
         """The events after a cursor that are there now, at most `limit`; see `EventLog.read`."""
@@ -73,6 +73,7 @@ class RunHandle:
         """The events after a cursor, to the result: those of before, then as they come.
 
         A reader that comes again with the number of the last one it has seen sees each event once.
+        Raises NotFound once the run is forgotten.
         """
         while True:
             page = await self._stores.events.read(self.run_id, after, EVENTS_AT_ONCE)
@@ -94,8 +95,7 @@ class RunHandle:
         Raises what the run ended with where that is no result.
         """
         if self._performing is None:
-            await self._stores.events.wait(self.run_id, after)
-            return bool((await self.events(after, 1)).events)
+            return await self._more_elsewhere(after)
         waiting = asyncio.ensure_future(self._stores.events.wait(self.run_id, after))
         try:
             await asyncio.wait({waiting, self._performing}, return_when=asyncio.FIRST_COMPLETED)
@@ -106,6 +106,32 @@ class RunHandle:
             await _outcome_of(self._performing)
             return False
         return True
+
+    async def _more_elsewhere(self, after: int) -> bool:
+        """The same of a run that others perform. Raises NotFound once it is forgotten."""
+        executions = executions_of(self._stores)
+        waiting = {
+            asyncio.ensure_future(self._stores.events.wait(self.run_id, after)),
+            # It returns when no more can come.
+            asyncio.ensure_future(executions.wait_for_answers(self.run_id, MOST)),
+        }
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.wait(waiting)
+        for task in done:
+            task.result()
+        if (await self.events(after, 1)).events:
+            return True
+        if await executions.find(self.run_id) is None:
+            raise _forgotten()
+        return False
+
+
+def _forgotten() -> NotFound:
+    return NotFound("There is no result of this run.", hint="It was forgotten.")
 
 
 async def _outcome_of(performing: Performing) -> RunResult:

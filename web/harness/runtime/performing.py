@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any, Protocol
 
 from web.harness.agent.pausing import RunPaused
-from web.harness.agent.run import at_once
+from web.harness.agent.run import Permit, at_once
 from web.harness.loop.actions import Action
 from web.harness.loop.state import RunState
 from web.harness.runtime.answer_feed import AnswerFeed
@@ -15,9 +18,16 @@ from web.harness.sessions.event_log import EventLog
 from web.harness.sessions.journal import Execution, Executions, Recorded, RunJournal, Step
 from web.harness.sessions.opening import Stores
 from web.harness.tools.finishing import see_through
-from web.harness.values.events import EventBody, RunResult
+from web.harness.values.errors import HarnessError
+from web.harness.values.events import ErrorReport, EventBody, RunResult
+from web.harness.values.json_form import NotSerialisable
+from web.harness.values.text import sayable
+
+log = logging.getLogger(__name__)
 
 EVENTS_AT_ONCE = 1_000
+
+FAILED_HINT = "The run was ended. What it did until then is kept."
 
 
 class Steering(Protocol):
@@ -56,21 +66,8 @@ async def perform_here(stores: Stores, turn: Turn, steering: Steering | None = N
         told = await told_result(executions, stores.events, execution)
         if told is not None:
             return Performed(told, execution.fence, recorded)
-    performing = asyncio.ensure_future(
-        turn.agent.perform(
-            turn.submission.text,
-            run_id=turn.run_id,
-            emit=lines.emit,
-            attachments=turn.submission.attachments,
-            approver=turn.agent.approver,
-            answerer=turn.agent.answerer,
-            prepare=turn.prepare,
-            keep_question=turn.keep_question,
-            journal=lines,
-            recorded=recorded,
-            permit=steering.permit if steering is not None else at_once,
-        )
-    )
+    permit = steering.permit if steering is not None else at_once
+    performing = asyncio.ensure_future(_performed(turn, lines, recorded, permit))
     feeding = asyncio.ensure_future(feed.hand_all() if steering is None else _nothing())
     try:
         await asyncio.wait({performing})
@@ -89,6 +86,54 @@ async def perform_here(stores: Stores, turn: Turn, steering: Steering | None = N
         if feed.pause_asked:
             await executions.set_status(turn.run_id, "paused", execution.fence)
         raise
+    except NotSerialisable as error:
+        result = await _ended_unwritten(executions, turn, lines, error)
+        return Performed(result, execution.fence)
+
+
+def _performed(
+    turn: Turn, lines: Lines, recorded: Recorded | None, permit: Permit
+) -> Coroutine[Any, Any, RunResult]:
+    return turn.agent.perform(
+        turn.submission.text,
+        run_id=turn.run_id,
+        emit=lines.emit,
+        attachments=turn.submission.attachments,
+        approver=turn.agent.approver,
+        answerer=turn.agent.answerer,
+        prepare=turn.prepare,
+        keep_question=turn.keep_question,
+        journal=lines,
+        recorded=recorded,
+        permit=permit,
+    )
+
+
+async def _ended_unwritten(
+    executions: Executions, turn: Turn, lines: Lines, error: NotSerialisable
+) -> RunResult:
+    """Ends a run of which something cannot be written down: going on would only come to it again.
+
+    It goes on from what was written, to its end alone, so that each call has its result. Raises the
+    error where nothing was.
+    """
+    log.error("A run has something that cannot be written down: %s", error.message)
+    await lines.settled()
+    recorded = await executions.recorded(turn.run_id)
+    if recorded is None:
+        raise error
+    stopped = False
+
+    def stop_first(action: Action) -> Action | None:
+        nonlocal stopped
+        if not stopped:
+            stopped = True
+            turn.agent.cancel()
+            return None
+        return action
+
+    lines.failure = error
+    return lines.failed(await _performed(turn, lines, recorded, stop_first))
 
 
 async def told_result(
@@ -114,13 +159,15 @@ async def last_cursor(executions: Executions, execution: Execution) -> int:
 class Lines:
     """What a run writes, events and steps in their order; nothing more once it is cut.
 
-    `feed` hears of the events, to answer questions that are put once more.
+    `feed` hears of the events, to answer questions that are put once more. With a `failure` the run
+    is told to end with it.
     """
 
     def __init__(
         self, run_id: str, events: EventLog, journal: RunJournal, steering: Steering | None = None
     ) -> None:
         self.feed: AnswerFeed | None = None
+        self.failure: HarnessError | None = None
         self._run_id = run_id
         self._events = events
         self._journal = journal
@@ -133,9 +180,20 @@ class Lines:
     def emit(self, bodies: list[EventBody]) -> None:
         if self._is_cut:
             return
+        if (error := self.failure) is not None:
+            report = ErrorReport(error.code, sayable(error.message), FAILED_HINT)
+            told: list[EventBody] = []
+            for body in bodies:
+                told += (report, self.failed(body)) if isinstance(body, RunResult) else (body,)
+            bodies = told
         self._events.append(self._run_id, bodies)
         if self.feed is not None:
             self.feed.heard(bodies)
+
+    def failed(self, result: RunResult) -> RunResult:
+        """The result of a run that was only brought to its end."""
+        code = self.failure.code if self.failure is not None else result.reason
+        return replace(result, status="failed", reason=code)
 
     def write(self, step: Step, state: RunState) -> None:
         if not self._is_cut:

@@ -10,11 +10,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from web.harness.sessions.deltas import find_seams, join_deltas, rest_of, told_twice
+from web.harness.values.errors import HarnessError
 from web.harness.values.events import Event, EventBody, RunResult
 
 JOINED_AT_ONCE = 100
 """Events of one run; more are joined in a thread."""
 
+
+MOST = 2**63
+"""No run has as many events, and no database counts so far."""
 
 LATE_EVENTS = "%d events came after the end of their run and were left out"
 
@@ -49,7 +53,8 @@ class EventLog(Protocol):
     async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> EventPage:
         """The next events after a cursor, at most `limit`; empty for an unknown run.
 
-        Of a joined delta that the cursor lies in, only the rest.
+        Of a joined delta that the cursor lies in, only the rest. A cursor below 0 is 0. Raises
+        HarnessError (`invalid_request`) for what is no number of an event, or of events.
         """
         ...
 
@@ -124,6 +129,7 @@ class InMemoryEventLog:
         """Nothing to wait for: memory shows an event at once."""
 
     async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> EventPage:
+        after = checked_cursor(after, limit)
         run = self._runs.get(run_id)
         if run is None:
             return EventPage((), False)
@@ -179,6 +185,18 @@ class InMemoryEventLog:
 
     async def aclose(self) -> None:
         """Memory has nothing to write."""
+
+
+def checked_cursor(after: int, limit: int) -> int:
+    """The cursor that counts. Raises HarnessError (`invalid_request`); see `EventLog.read`."""
+    for what, value, least in (("The cursor", after, -MOST), ("The limit", limit, 0)):
+        if type(value) is not int or not least <= value < MOST:
+            raise HarnessError(
+                f"{what} is no number of events.",
+                hint="Give a whole number from 0 on, such as that of the last event you have.",
+                code="invalid_request",
+            )
+    return max(after, 0)
 
 
 def until_end(bodies: Iterable[EventBody], *, ended: bool) -> tuple[list[EventBody], int]:

@@ -239,6 +239,10 @@ class Executions(Protocol):
         database, else one after the other. Raises as `end` and `SessionLease.commit`."""
         ...
 
+    async def withdraw(self, run_id: str) -> bool:
+        """Drops a run that was never begun and was sent once alone; whether it was one."""
+        ...
+
     async def forget(self, run_id: str) -> None:
         """Drops a run with its steps and answers. Its events are the log's, whose `forget` does the
         same besides."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +64,7 @@ async def open_stores(
             InMemoryBlobs(),
         )  # fmt: skip
     database = await open_database(address)
+    await _loaded("executions", "records", "store")
     from web.harness.sessions.sql.event_log import SqlEventLog
     from web.harness.sessions.sql.executions import SqlExecutions
     from web.harness.sessions.sql.records import SqlBlobs, SqlRecords
@@ -92,6 +96,7 @@ async def open_database(address: str) -> Database:
     """The database of an address, with the schema of this version. Raises as `open_stores`."""
     scheme = address.partition(":")[0]
     if scheme == "sqlite" and address.startswith("sqlite:///"):
+        await _loaded("sqlite")
         from web.harness.sessions.sql.sqlite import open_sqlite
 
         parts = urlsplit(address)
@@ -100,8 +105,18 @@ async def open_database(address: str) -> Database:
         if path and not query and mode in ("ro", "rwc") and _PAGES.fullmatch(pages):
             return await open_sqlite(Path(path), read_only=mode == "ro", max_pages=int(pages))
     if scheme in ("postgresql", "postgres") and "://" in address:
+        await _loaded("postgres")
         from web.harness.sessions.sql.postgres import open_postgres
 
         return await open_postgres(address)
     # The address may hold a password, and is not repeated.
     raise ConfigurationError("This is no address of a store.", hint=f"It is one of: {FORMS}.")
+
+
+async def _loaded(*modules: str) -> None:
+    """Imports what knows databases in a thread: it takes half a second, and others have the loop
+    meanwhile."""
+    for module in modules:
+        name = f"web.harness.sessions.sql.{module}"
+        if name not in sys.modules:
+            await asyncio.to_thread(importlib.import_module, name)

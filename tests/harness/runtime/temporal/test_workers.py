@@ -226,6 +226,35 @@ async def test_a_run_is_left_to_workers_where_there_are_any(
             assert (await ended(handle)).text == ANSWER
 
 
+@pytest.mark.full
+async def test_while_no_worker_is_there_for_a_run_whoever_waits_for_it_is_told(
+    place: TemporalPlace, ran: Path, tmp_path: Path
+) -> None:
+    told: asyncio.Queue[bool] = asyncio.Queue()
+
+    async def until(is_alone: bool) -> None:
+        async with asyncio.timeout(20):
+            while await told.get() is not is_alone:
+                pass
+
+    async with (
+        opened(TemporalBackend(place.address)) as working,
+        opened(TemporalBackend(place.address, workers="elsewhere")) as server,
+        durable_agent(tmp_path / "own") as mine,
+    ):
+        executions = executions_of(await server.open())
+        submission = Submission("run", LOCAL_IDENTITY, "s", "r", "Do it.")
+        await executions.submit(submission)
+        turn = Turn(mine, submission, alone=told.put_nowait)
+        performing = asyncio.ensure_future(server.perform(turn))
+        await until(True)
+        async with working.working(crew_of(working, lambda: durable_agent(ran)), grace=0):
+            await until(False)
+            await executions.answer("run", GivenAnswer("cancel", "stop"))
+            performed = await asyncio.wait_for(performing, 20)
+    assert performed.result.status == "cancelled"
+
+
 async def test_what_only_one_process_can_do_is_left_to_no_worker(
     place: TemporalPlace, ran: Path, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 from temporalio.client import Client
 from temporalio.converter import DataConverter
 
-from web.harness.runtime.backend import Performed, Turn, executions_of
+from web.harness.runtime.backend import Alone, Performed, Turn, executions_of
 from web.harness.runtime.performing import ended, last_cursor, told_result
 from web.harness.runtime.sql import AddressedBackend
 from web.harness.runtime.temporal.address import read_address
@@ -31,6 +31,12 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
 """After the database failed."""
+
+LOOK_SECONDS = 10.0
+"""Between two looks whether workers are there for a run that is left to them."""
+
+BACK_SECONDS = 2.0
+"""The same while none is there."""
 
 GRACE_SECONDS = 30.0
 """For what is under way when a worker ends: long enough for most answers of a model."""
@@ -90,6 +96,8 @@ class TemporalBackend(AddressedBackend):
                 await _follow(stores, run_id)
             await stack.enter_async_context(_passed_on(executions, workflows, run_id))
             tell = bool(await executions.answers(run_id))
+            if queue == self._read.queue and turn.alone is not None:
+                await stack.enter_async_context(_minded(workflows, turn.alone))
             await workflows.run(start, tell=tell, patience=self._patience)
         execution = await executions.find(run_id)
         recorded = await executions.recorded(run_id)
@@ -183,6 +191,28 @@ async def _follow(stores: Stores, run_id: str) -> None:
     while page := (await events.read(run_id, after)).events:
         after = page[-1].number
     await events.follow(run_id, after)
+
+
+@asynccontextmanager
+async def _minded(workflows: Workflows, alone: Alone) -> AsyncIterator[None]:
+    """Says at each look whether all workers are gone; one counts as there for a while."""
+    minding = asyncio.ensure_future(_mind(workflows, alone))
+    try:
+        yield
+    finally:
+        minding.cancel()
+        await see_through(ended(minding))
+
+
+async def _mind(workflows: Workflows, alone: Alone) -> None:
+    is_alone = False
+    while True:
+        try:
+            is_alone = not await workflows.has_workers()
+            alone(is_alone)
+        except StoreError as error:
+            log.warning("It is not known whether workers are there: %s", error.message)
+        await asyncio.sleep(BACK_SECONDS if is_alone else LOOK_SECONDS)
 
 
 @asynccontextmanager

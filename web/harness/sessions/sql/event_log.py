@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from web.harness.loop.state import RunState
-from web.harness.sessions.event_log import LATE_EVENTS, EventPage, Listener
+from web.harness.sessions.event_log import LATE_EVENTS, EventPage, Listener, checked_cursor
 from web.harness.sessions.journal import Step
 from web.harness.sessions.sql import batches, event_rows
 from web.harness.sessions.sql.batches import Entry, Fence, Item, Part, Parts, Written
@@ -170,6 +170,8 @@ class SqlEventLog:
         await flush.done
 
     async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> EventPage:
+        after = checked_cursor(after, limit)
+
         async def work(transaction: Transaction) -> tuple[Run, Sequence[Row]] | None:
             run = await event_rows.run_of(transaction, run_id)
             if run is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -114,13 +115,22 @@ async def insert_pictures(transaction: Transaction, pictures: Sequence[Values]) 
 async def insert(
     transaction: Transaction, database: Database, submission: Submission, body: str, digest: str
 ) -> None:
-    """Does nothing where there is one of that run, or of that request."""
+    """Does nothing where there is one of that run, or of that request.
+
+    It comes after all of its session, whatever the clock says. What was changed when it was made is
+    known to nobody but who sent it.
+    """
+    at = (
+        f"CASE WHEN max(created_at) >= {database.now} THEN max(created_at) + 0.0001 "
+        f"ELSE {database.now} END"
+    )
     await transaction.do(
         "INSERT INTO harness_executions (run_id, tenant_id, user_id, session_id, request_id, "
         "digest, body, status, fence, state, steps, replaced, answered, result_status, "
-        "created_at, changed_at) VALUES (:run, :tenant, :user, :session, :request, :digest, "
-        f":body, 'submitted', 0, NULL, 0, 0, 0, '', {database.now}, {database.now}) "
-        "ON CONFLICT DO NOTHING",
+        "created_at, changed_at) SELECT :run, :tenant, :user, :session, :request, :digest, "
+        ":body, 'submitted', 0, NULL, 0, 0, 0, '', clock.at, clock.at "
+        f"FROM (SELECT {at} AS at FROM harness_executions WHERE {WHERE_SCOPE}) AS clock "
+        "WHERE 1 = 1 ON CONFLICT DO NOTHING",
         {
             **Scope(submission.identity, submission.session_id).values,
             "run": submission.run_id,
@@ -129,6 +139,26 @@ async def insert(
             "body": body,
         },
     )
+
+
+async def sent_again(transaction: Transaction, database: Database, run_id: str) -> None:
+    """Somebody else waits for a run that was not begun."""
+    await transaction.do(
+        f"UPDATE harness_executions SET changed_at = CASE WHEN {database.now} > created_at THEN "
+        f"{database.now} ELSE created_at + 0.0001 END WHERE run_id = :run "
+        "AND status = 'submitted' AND fence = 0",
+        {"run": run_id},
+    )
+
+
+async def is_nobodys(transaction: Transaction, run_id: str) -> bool:
+    """Whether a run was not begun, and nobody but who sent it knows of it."""
+    row = await transaction.row(
+        "SELECT 1 FROM harness_executions WHERE run_id = :run AND status = 'submitted' "
+        "AND fence = 0 AND changed_at = created_at",
+        {"run": run_id},
+    )
+    return row is not None
 
 
 async def by_request(transaction: Transaction, submission: Submission) -> tuple[str, str] | None:
@@ -316,7 +346,8 @@ async def insert_answer(
 
 
 def execution_of(row: Row, pictures: Mapping[str, bytes]) -> Execution:
-    """Raises StoreError for what cannot be read."""
+    """Raises StoreError for a submission that cannot be read. A state that cannot be is left out:
+    whoever needs it reads `recorded`, and the others can still end the run."""
     run_id, body, session_id, status, fence, steps, state, result, created_at, changed_at = row
 
     def made() -> Execution:
@@ -327,13 +358,19 @@ def execution_of(row: Row, pictures: Mapping[str, bytes]) -> Execution:
             cast(ExecutionStatus, status),
             int(fence),
             int(steps),
-            None if state is None else run_state_of(state),
+            _state_or_none(state),
             str(result),
             float(created_at),
             float(changed_at),
         )
 
     return _readable(made, f"Run {run_id}")
+
+
+def _state_or_none(text: str | None) -> RunState | None:
+    with contextlib.suppress(StoreError):
+        return None if text is None else run_state_of(text)
+    return None
 
 
 def run_state_of(text: str) -> RunState:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import logging
 import uuid
 from collections.abc import Sequence
 from typing import TypeVar
 
 from web.harness.loop.state import RunState
+from web.harness.sessions.answers import check_answer
 from web.harness.sessions.folding import fold
 from web.harness.sessions.identity import HarnessIdentity, can_be_kept, check_scope
 from web.harness.sessions.journal import (
@@ -32,8 +35,11 @@ from web.harness.sessions.sql.rows import json_row
 from web.harness.sessions.store import SessionLease
 from web.harness.values.errors import DecisionRefused, HarnessError, LeaseLost, StoreError
 from web.harness.values.json_form import json_copy
+from web.harness.values.messages import JsonObject
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 INLINE_STEPS = 50
 """Up to so many are made of rows at once; more go to a thread."""
@@ -97,6 +103,8 @@ class SqlExecutions:
                 raise _reused("A request of this id was for another message.")
             if run_id == submission.run_id:
                 await execution_rows.insert_pictures(transaction, rows)
+            else:
+                await execution_rows.sent_again(transaction, self._database, run_id)
             return await _with_pictures(transaction, run_id)
 
         row, found = await self._database.write_at_once(work)
@@ -192,6 +200,7 @@ class SqlExecutions:
         await self._database.write_at_once(work)
 
     async def answer(self, run_id: str, answer: GivenAnswer) -> None:
+        check_answer(answer)
         body = json_row(json_copy(answer.body, "the body of an answer"))
         token = uuid.uuid4().hex
 
@@ -208,7 +217,7 @@ class SqlExecutions:
 
     async def answers(self, run_id: str) -> Sequence[GivenAnswer]:
         rows = await self._database.read(lambda each: execution_rows.answers_of(each, run_id))
-        return [GivenAnswer(kind, str(key), json.loads(body)) for kind, key, body in rows]
+        return [GivenAnswer(kind, str(key), _body_of(str(key), body)) for kind, key, body in rows]
 
     async def wait_for_answers(self, run_id: str, known: int) -> None:
         changed = asyncio.Event()
@@ -250,6 +259,16 @@ class SqlExecutions:
     async def forget(self, run_id: str) -> None:
         await self._database.write(lambda each: execution_rows.forget(each, [run_id]))
 
+    async def withdraw(self, run_id: str) -> bool:
+        async def work(transaction: Transaction) -> bool:
+            await execution_rows.lock_heads(transaction, self._database, [run_id])
+            if not await execution_rows.is_nobodys(transaction, run_id):
+                return False
+            await execution_rows.forget(transaction, [run_id])
+            return True
+
+        return await self._database.write(work)
+
     def _ending(self, run_id: str, fence: int, status: str) -> Work[None]:
         async def work(transaction: Transaction) -> None:
             head = await execution_rows.locked_head(transaction, self._database, run_id)
@@ -274,6 +293,16 @@ async def _with_pictures(
     row = await execution_rows.row_of(transaction, run_id)
     texts = [row[1]] if row is not None else []
     return row, await execution_rows.pictures_in(transaction, [run_id], texts)
+
+
+def _body_of(key: str, text: str) -> JsonObject:
+    """What a row of an answer holds; one that is damaged says nothing, and hides no other."""
+    with contextlib.suppress(ValueError, RecursionError):
+        body = json.loads(text)
+        if isinstance(body, dict):
+            return body
+    logger.warning("The answer to %s cannot be read", key)
+    return {}
 
 
 def _check_ids(submission: Submission) -> None:

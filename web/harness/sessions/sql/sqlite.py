@@ -1,10 +1,13 @@
-"""SQLite in one file: WAL, one writer at a time, other processes noticed once a second."""
+"""SQLite in one file: WAL, one writer at a time, other processes noticed within a second."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -24,8 +27,11 @@ FILE_NAME = "harness.sqlite3"
 BUSY_SECONDS = 5.0
 """How long a transaction waits for another process before it says that the file is locked."""
 
-WATCH_SECONDS = 1.0
-"""Between two looks for what other processes committed."""
+GLANCE_SECONDS = 0.2
+"""Between two looks for what other processes committed, while nothing is written here."""
+
+GLANCES = 5
+"""To one look that counts also while much is written here: whose commits they are, nobody sees."""
 
 CONNECTIONS = 5
 
@@ -75,6 +81,8 @@ class SqliteDatabase(Engine):
         self._max_pages = max_pages
         self._busy_seconds = busy_seconds
         self._at_once = SqliteAtOnce(self._connect)
+        # Grows when a transaction that writes begins, and when it ends.
+        self._own = 0
         self.prepare(self._connected, lambda writes: "BEGIN IMMEDIATE" if writes else "BEGIN")
 
     @property
@@ -86,13 +94,25 @@ class SqliteDatabase(Engine):
         await self._at_once.aclose()
 
     async def _writes(self, work: Work[Any]) -> Done:
-        return await super()._writes(self._checked(work))
+        checked = self._checked(work)
+        with self._counted():
+            return await super()._writes(checked)
 
     async def _writes_at_once(self, work: Work[Any]) -> Done:
+        checked = self._checked(work)
+        with self._counted():
+            try:
+                return await self._at_once.write(checked)
+            except (sqlite3.Error, OSError) as error:
+                raise sqlite_fault(error) from error
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._own += 1
         try:
-            return await self._at_once.write(self._checked(work))
-        except (sqlite3.Error, OSError) as error:
-            raise sqlite_fault(error) from error
+            yield
+        finally:
+            self._own += 1
 
     def _checked(self, work: Work[T]) -> Work[T]:
         if self._read_only is not None:
@@ -131,17 +151,22 @@ class SqliteDatabase(Engine):
     async def watch(self) -> None:
         """Signals that anything may have changed when another connection has committed."""
         seen: int | None = None
-        while True:
-            await self.look()
+        own, is_quiet = self._own, False
+        for glance in count():
+            is_quiet = is_quiet and own == self._own
+            own = self._own
+            if glance % GLANCES == 0:
+                await self.look()
+                is_quiet = True
             if not self.signals.wanted:
                 seen = None
-            else:
+            elif is_quiet:
                 version = await asyncio.to_thread(self._version)
                 if version != seen:
                     # Also at first: something may have been committed before anybody looked.
                     self.signals.deliver_all()
                 seen = version
-            await asyncio.sleep(WATCH_SECONDS)
+            await asyncio.sleep(GLANCE_SECONDS)
 
     async def look(self) -> None:
         """Notices that the file is not there any more, or there again."""
