@@ -57,7 +57,7 @@ def long(arguments: list[str], words: list[str]) -> Any:
         long(["serve", "--por", "1"], ["--por"]),
         (["frobnicate"], ["frobnicate", "serve"]),
         (["serve", "--port"], ["--port", "argument"]),
-        (["serve", "--port", "http"], ["--port", "'http'", "0 to 65535"]),
+        long(["serve", "--port", "http"], ["--port", "'http'", "0 to 65535"]),
         long(["serve", "--port", "65536"], ["--port", "'65536'", "0 to 65535"]),
         long(["serve", "--port", "-1"], ["--port", "'-1'"]),
         (["serve", "--model", "frob:nicate"], ["--model", "'frob'", "openai, anthropic, demo"]),
@@ -135,7 +135,10 @@ def test_a_variable_that_is_no_setting_is_told_and_serves_all_the_same(tmp_path:
     assert line.startswith("harness-web: HARNESS_WEB_FOO is not a setting")
 
 
-@pytest.mark.parametrize("below", ["", "chats", "chats/mine"])
+@pytest.mark.parametrize(
+    "below",
+    ["chats/mine", *(pytest.param(below, marks=pytest.mark.full) for below in ("", "chats"))],
+)
 def test_a_data_folder_that_cannot_be_used_is_one_clear_line(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_text("not a folder")
     folder = tmp_path / "file" / below

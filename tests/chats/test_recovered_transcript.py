@@ -8,7 +8,7 @@ from tests.chats.test_transcript import C, M, Page
 from web.chats.asked import AskedQuestions, find_asked, find_uncertain
 from web.chats.halted_kinds import Halted, Recovery
 from web.chats.kinds import Answer, Call, CallStatus, Foot, Notice, PartData
-from web.chats.transcript import ALONE
+from web.chats.transcript import ALONE, UNREACHABLE
 from web.harness.agent.run import PAUSED
 from web.harness.values.events import (
     ApprovalRequired,
@@ -61,26 +61,39 @@ def test_an_uncertain_call_asks_and_the_chat_waits_for_the_person() -> None:
 def test_a_run_that_is_left_to_workers_says_so_while_none_is_there() -> None:
     page = Page().happens(TextDelta(M, "The first half. "))
     for _ in range(2):
-        page.transcript.stand_alone("r", True)
+        page.transcript.stand_alone("r", "worker")
     assert notices(page) == ["No worker is there; the answer goes on when one is."]
     status = page.transcript.status
     assert (status.state, status.text) == ("working", "Waiting for a worker")
     # One is there again: before anything is heard of it, or with what it says.
-    page.transcript.stand_alone("r", False)
+    page.transcript.stand_alone("r", "")
     assert (notices(page), page.transcript.status.text) == ([], "Working")
-    page.transcript.stand_alone("r", True)
+    page.transcript.stand_alone("r", "worker")
     page.happens(TextDelta(M, "The second."))
     assert (notices(page), page.transcript.status.text) == ([], "Writing")
-    page.transcript.stand_alone("r", True)
+    page.transcript.stand_alone("r", "worker")
     page.happens(RunResult("cancelled", "", Usage(), None, reason="stopped"))
     assert ALONE not in notices(page)
-    page.transcript.stand_alone("r", True)
+    page.transcript.stand_alone("r", "worker")
     assert (ALONE not in notices(page), page.transcript.status.state) == (True, "idle")
+
+
+def test_while_temporal_does_not_answer_the_page_says_so_whatever_is_still_heard() -> None:
+    page = Page().happens(TextDelta(M, "The first half. "))
+    page.transcript.stand_alone("r", "temporal")
+    page.happens(TextDelta(M, "The second."))
+    assert (notices(page), page.transcript.missing("r")) == ([UNREACHABLE], "temporal")
+    # It is there again, and a worker is not.
+    page.transcript.stand_alone("r", "worker")
+    assert notices(page) == [ALONE]
+    page.transcript.stand_alone("r", "temporal")
+    page.happens(RunResult("completed", "All.", Usage(), None))
+    assert (UNREACHABLE not in notices(page), page.transcript.missing("r")) == (True, "")
 
 
 def test_who_has_to_answer_is_asked_also_while_no_worker_is_there() -> None:
     page = Page().happens(STARTED, UNCERTAIN)
-    page.transcript.stand_alone("r", True)
+    page.transcript.stand_alone("r", "worker")
     assert notices(page) == [ALONE]
     assert "Needs your answer" in page.transcript.status.text
     page.transcript.halt("r", "paused")

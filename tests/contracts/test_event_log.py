@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -11,6 +12,7 @@ from hypothesis import given, strategies as st
 from tests.support.stores import MemoryPlace, SqlPlace
 from web.harness.sessions.deltas import join_deltas
 from web.harness.sessions.event_log import EventLog, Listener
+from web.harness.values.errors import HarnessError
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
@@ -104,6 +106,22 @@ async def test_a_reader_gets_what_is_after_its_cursor(log: EventLog) -> None:
     assert [event.number for event in (await log.read("r", 1, limit=1)).events] == [2]
     assert (await log.read("r", 3)).events == []
     assert (await log.read("r", 99)).events == []
+
+
+async def test_a_cursor_that_is_none_is_refused_alike_everywhere(log: EventLog) -> None:
+    log.append("r", texts("a", "b"))
+    await log.flush("r")
+    assert [event.number for event in (await log.read("r", -5)).events] == [1, 2]
+    assert (await log.read("r", 2**63 - 1)).events in ((), [])
+    assert (await log.read("r", 0, 0)).events in ((), [])
+    odd: Any
+    for odd in (2**63, 10**30, "1", None, 1.5, True):
+        with pytest.raises(HarnessError) as refused:
+            await log.read("r", odd)
+        assert refused.value.code == "invalid_request"
+    for odd in (-1, 2**63, None):
+        with pytest.raises(HarnessError):
+            await log.read("r", 0, odd)
 
 
 async def test_of_the_progress_of_an_ended_run_the_last_is_kept(log: EventLog) -> None:

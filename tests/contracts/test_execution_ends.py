@@ -70,10 +70,12 @@ async def test_an_answer_is_given_once_from_any_server(
     assert len(refused) == 9
     assert all(isinstance(each, DecisionRefused) for each in refused)
     given = answers[outcomes.index(None)]
-    await there.answer("r", GivenAnswer("input", "other", {"content": {"a": "\x00 日"}}))
+    await there.answer(
+        "r", GivenAnswer("input", "other", {"action": "accept", "content": {"a": "\x00 日"}})
+    )
     assert await runs.answers("r") == [
         given,
-        GivenAnswer("input", "other", {"content": {"a": "\x00 日"}}),
+        GivenAnswer("input", "other", {"action": "accept", "content": {"a": "\x00 日"}}),
     ]
     with pytest.raises(NotSerialisable):
         await runs.answer("r", GivenAnswer("cancel", "z", {"x": object()}))
@@ -89,7 +91,7 @@ async def test_an_answer_from_another_server_wakes_whoever_waits(
     other = asyncio.ensure_future(runs.wait_for_answers("r", 1))
     await runs.answers("r")  # By now they wait.
     assert not waiting.done()
-    await there.answer("r", GivenAnswer("decision", "k"))
+    await there.answer("r", GivenAnswer("decision", "k", {"decision": "allow"}))
     await asyncio.wait_for(waiting, 10)
     assert not other.done()
     await runs.answer("r", GivenAnswer("pause", "p"))
@@ -113,7 +115,7 @@ async def test_a_run_that_has_ended_keeps_its_steps_and_takes_nothing_more(
     here: Stores, runs: Executions
 ) -> None:
     journal = await begun(runs)
-    await runs.answer("r", GivenAnswer("decision", "k"))
+    await runs.answer("r", GivenAnswer("decision", "k", {"decision": "allow"}))
     journal.write(Step("begun", messages=(message("u"),)), state(1))
     here.events.append("r", [END])
     await runs.end("r", 1, "completed")
@@ -125,7 +127,7 @@ async def test_a_run_that_has_ended_keeps_its_steps_and_takes_nothing_more(
     assert await runs.recorded("r") is None
     assert await runs.answers("r") == []
     with pytest.raises(DecisionRefused):
-        await runs.answer("r", GivenAnswer("decision", "k"))
+        await runs.answer("r", GivenAnswer("decision", "k", {"decision": "allow"}))
     with pytest.raises(HarnessError) as refused:
         await runs.begin("r")
     assert refused.value.code == "run_ended"
@@ -204,7 +206,7 @@ async def test_a_forgotten_run_is_as_if_it_had_never_been(
     for run_id, forget in (("r", here.events.forget), ("s", runs.forget)):
         journal = await begun(runs, run_id)
         journal.write(round_of_calls(1)[-1], state(1))
-        await runs.answer(run_id, GivenAnswer("decision", "k"))
+        await runs.answer(run_id, GivenAnswer("decision", "k", {"decision": "allow"}))
         await journal.settled()
         await forget(run_id)
         await forget(run_id)

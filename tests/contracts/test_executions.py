@@ -70,6 +70,30 @@ async def test_a_message_is_taken_once_whoever_sends_it_again(
     assert again.created_at > 1_000_000_000
 
 
+async def test_a_message_is_withdrawn_only_while_nobody_else_knows_of_it(
+    sql_place: SqlPlace, runs: Executions
+) -> None:
+    there = runs_of(await sql_place.backend())
+    await runs.submit(submission())
+    assert await there.withdraw("r")
+    assert not await runs.withdraw("r")
+    assert await runs.find("r") is None
+    await runs.submit(submission())
+    await there.submit(submission("other run"))
+    assert not await runs.withdraw("r")
+    await runs.submit(submission("t", "another request"))
+    await there.begin("t")
+    assert not await runs.withdraw("t")
+    assert [each.submission.run_id for each in await there.unfinished()] == ["r", "t"]
+
+
+async def test_messages_of_a_session_keep_the_order_they_were_taken_in(runs: Executions) -> None:
+    names = ["9", "b", "1", "5", "a", "0"]
+    for name in names:
+        await runs.submit(submission(name, name))
+    assert [each.submission.run_id for each in await runs.unfinished(ANN, "s")] == names
+
+
 async def test_the_same_request_for_another_message_is_refused(runs: Executions) -> None:
     await runs.submit(submission())
     others = [

@@ -3,24 +3,26 @@ that was open shows it, once."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 import pytest
 from playwright.async_api import expect
 
-from tests.support.app_server import AppServer, StreamEvent, plain_client, text_of
+from tests.support.app_server import text_of
 from tests.support.kept import until
-from tests.support.model_server import Exchange, ModelServer, Reply, sse, stall_after
-from tests.support.model_wire import chat_ending, chat_event, chat_events
-from tests.support.serving import Serving, serving
-from tests.support.stores import SqlPlace, new_place
-from tests.support.temporal import temporal_server
+from tests.support.killable import (
+    SECONDS,
+    Servers,
+    by_prompt,
+    calls,
+    half,
+    killable_servers,
+    numbers,
+    rest,
+    says,
+)
 from tests.support.till import Till
 
 if TYPE_CHECKING:
@@ -30,56 +32,21 @@ pytestmark = pytest.mark.anyio
 
 full = pytest.mark.full
 SQLITE = pytest.mark.parametrize("servers", ["sqlite"], indirect=True)
+BY_ITSELF = ("sqlite", "postgresql", "temporal")
 EACH = pytest.mark.parametrize(
     "servers",
-    [pytest.param(kind, marks=full) for kind in ("sqlite", "postgresql")],
+    [pytest.param(kind, marks=full) for kind in (*BY_ITSELF, "temporal-worker")],
     indirect=True,
 )
-
-
-@dataclass(slots=True)
-class Servers:
-    """Starts server processes on one store, one model and one folder."""
-
-    kept: tuple[str, str]
-    folder: Path
-    model: ModelServer
-
-    @contextlib.asynccontextmanager
-    async def server(self, *more: str) -> AsyncIterator[Killable]:
-        keys = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": self.model.base_url}
-        options = ("--model", "openai:one", *self.kept, "--no-open")
-        with serving(*options, "--data-dir", str(self.folder), *more, variables=keys) as process:
-            async with plain_client(process.address) as client:
-                yield Killable(process.address, client, process)
-
-
-@dataclass(frozen=True, slots=True)
-class Killable(AppServer):
-    serving: Serving
-
-    def kill(self) -> None:
-        """SIGKILL: nothing is written, said or closed any more."""
-        self.serving.process.kill()
-        self.serving.process.wait(timeout=10)
-
-    @property
-    def port(self) -> str:
-        return self.address.rpartition(":")[2]
+WITHOUT_WORKER = pytest.mark.parametrize(
+    "servers", [pytest.param(kind, marks=full) for kind in BY_ITSELF], indirect=True
+)
 
 
 @pytest.fixture
 async def servers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Servers]:
-    kind = request.param
-    place = await new_place("sqlite" if kind == "temporal" else kind, tmp_path)
-    assert isinstance(place, SqlPlace)
-    kept = ("--store", place.address)
-    if kind == "temporal":
-        address = temporal_server().address
-        kept = ("--backend", f"temporal://{address}/default?events={quote(place.address, safe='')}")
-    async with ModelServer() as model:
-        yield Servers(kept, tmp_path, model)
-    await place.aclose()
+    async with killable_servers(request.param, tmp_path) as servers:
+        yield servers
 
 
 @pytest.fixture
@@ -87,52 +54,6 @@ def till(tmp_path: Path) -> Iterator[Till]:
     till = Till(tmp_path / "till")
     yield till
     till.close()
-
-
-def half(text: str) -> Reply:
-    """Says this, and nothing more for as long as somebody listens."""
-    said = stall_after(chat_event({"content": text}))
-
-    async def reply(exchange: Exchange) -> None:
-        # A server may take longer to start than that.
-        with contextlib.suppress(TimeoutError):
-            await said(exchange)
-
-    return reply
-
-
-def says(text: str) -> Reply:
-    return sse(chat_events(text))
-
-
-def by_prompt(answers: dict[str, str]) -> Reply:
-    async def reply(exchange: Exchange) -> None:
-        await says(answers[exchange.request.prompt])(exchange)
-
-    return reply
-
-
-def calls(name: str, **arguments: Any) -> Reply:
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"index": 0, "id": "c1", "type": "function", "function": function}
-    return sse(chat_event({"tool_calls": [call]}) + b"".join(chat_ending("tool_calls")))
-
-
-async def rest(server: AppServer, chat: str) -> list[str]:
-    """The texts of a chat's messages once it is at rest."""
-
-    async def look() -> dict[str, Any]:
-        told = await server.chat(chat)
-        at_work = told["active_run"] is not None or told["state"] in ("working", "asking")
-        return {} if at_work else told
-
-    told = await until(look, 30)
-    blocks = [block for message in told["messages"] for block in message["content"]]
-    return [block["text"] for block in blocks if block["type"] == "text"]
-
-
-def numbers(events: list[StreamEvent]) -> list[int]:
-    return [event.id for event in events if event.id is not None]
 
 
 @SQLITE
@@ -179,7 +100,7 @@ async def test_a_server_that_is_killed_twice_and_while_it_resumes_loses_and_doub
             async def asked(count: int = count) -> bool:
                 return len(servers.model.requests) >= count
 
-            await until(asked, 20)
+            await until(asked, SECONDS)
             server.kill()
     servers.model.default = by_prompt({"Tell me all": "All of it.", "And then?": "Nothing."})
     for _ in range(3):
@@ -244,15 +165,16 @@ async def test_a_question_that_was_open_is_asked_once_and_answered_after_the_kil
         async def asked() -> list[str]:
             return [each["key"] for each in (await server.chat(chat))["questions"]]
 
-        assert await until(asked) == [key]
+        assert await until(asked, SECONDS) == [key]
         await server.client.post(f"/api/runs/{run}/approvals/{key}", json={"decision": "allow"})
         events = await server.events(run)
         assert text_of(events) == "Written."
+        assert [each.data["is_error"] for each in events if each.type == "tool_result"] == [False]
         assert [event.type for event in events].count("approval_required") == 1
         assert (await server.client.get(f"/api/chats/{chat}/files")).json() != []
 
 
-@EACH
+@WITHOUT_WORKER
 async def test_with_ask_a_killed_run_stands_still_until_a_person_says_so(servers: Servers) -> None:
     servers.model.script(half("The first half. "))
     async with servers.server("--resume", "ask") as server:
@@ -301,26 +223,3 @@ async def test_the_server_that_lives_takes_over_what_another_one_was_killed_at(
             assert events[-1].data["status"] == "completed"
             assert await rest(living, chat) == ["Tell me", "All of it."]
         assert len(servers.model.requests) == 4
-
-
-@full
-@pytest.mark.parametrize("servers", ["temporal"], indirect=True)
-async def test_with_temporal_a_killed_run_goes_on_once_its_worker_is_known_to_be_dead(
-    servers: Servers,
-) -> None:
-    servers.model.script(half("The first half. "))
-    async with servers.server() as server:
-        chat = await server.new_chat()
-        run = await server.send(chat, "Tell me all")
-        await server.wait_for(run, "text_delta")
-        server.kill()
-    servers.model.default = says("All of it.")
-    async with servers.server() as server:
-
-        async def over() -> bool:
-            return bool((await server.status(run))["state"] == "ended")
-
-        await until(over, 90)
-        events = await server.events(run)
-        assert numbers(events) == list(range(1, len(events) + 1))
-        assert await rest(server, chat) == ["Tell me all", "All of it."]

@@ -29,7 +29,7 @@ from web.server_limits import ServerLimits
 from web.settings import Settings
 
 WAIT_SECONDS = 10.0
-"""No wait in this file is longer."""
+"""No wait in this file is longer, of an `AppServer` without `seconds` of its own."""
 
 MODELS = (ModelName("openai", "one"), ModelName("openai", "two"))
 
@@ -48,6 +48,11 @@ class AppServer:
 
     address: str
     client: httpx.AsyncClient
+
+    @property
+    def seconds(self) -> float:
+        """For one wait."""
+        return WAIT_SECONDS
 
     async def new_chat(self, **fields: Any) -> str:
         answer = await self.client.post("/api/chats", json=fields)
@@ -74,12 +79,12 @@ class AppServer:
 
     async def events(self, run_id: str, after: int = 0) -> list[StreamEvent]:
         """All events after a cursor until the stream ends."""
-        async with asyncio.timeout(WAIT_SECONDS), self.stream(run_id, after) as events:
+        async with asyncio.timeout(self.seconds), self.stream(run_id, after) as events:
             return [event async for event in events]
 
     async def wait_for(self, run_id: str, type: str) -> StreamEvent:
         """The first event of a type; reads no further."""
-        async with asyncio.timeout(WAIT_SECONDS), self.stream(run_id) as events:
+        async with asyncio.timeout(self.seconds), self.stream(run_id) as events:
             async for event in events:
                 if event.type == type:
                     return event

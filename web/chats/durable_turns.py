@@ -282,7 +282,7 @@ class DurableTurns(Taking):
                 keep_question=chat.asked.keep,
                 begun=certain,
                 only_here=self._driver.equipment.only_here(chat),
-                alone=lambda is_alone: chat.transcript.stand_alone(run_id, is_alone),
+                alone=lambda missing: chat.transcript.stand_alone(run_id, missing),
             )(services)
             # What was spent is known when the page has all of it.
             if chat.transcript.is_open(run_id):

@@ -14,6 +14,7 @@ from web.chats.shown_calls import ShownCalls
 from web.chats.streamed_texts import StreamedTexts
 from web.chats.turn_state import TurnState
 from web.harness.agent.run import INTERRUPTED, PAUSED
+from web.harness.runtime.backend import Missing
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
@@ -41,6 +42,13 @@ from web.harness.values.messages import AttachedBlock
 
 ALONE = "No worker is there; the answer goes on when one is."
 
+UNREACHABLE = "Temporal does not answer; the answer goes on when it does. Nothing is lost."
+
+_MISSING = {
+    "worker": (ALONE, "Waiting for a worker"),
+    "temporal": (UNREACHABLE, "Waiting for Temporal"),
+}
+
 _ENDINGS = {
     "stopped": "Stopped. What was written so far is kept.",
     "max_iterations": "Stopped at the limit of model calls in one turn. Send a message to go on.",
@@ -64,7 +72,7 @@ class Transcript:
         self._calls = ShownCalls(channel)
         self._status = Status("idle", "")
         self._halted: dict[str, HaltedWhy] = {}
-        self._alone: set[str] = set()
+        self._missing: dict[str, Missing] = {}
         self.state_changed: Callable[[], None] | None = None
         """Called when the chat begins to work, to ask, to fail or to rest."""
         self.written_down = False
@@ -90,7 +98,7 @@ class Transcript:
         """Removes all that a run has put into the log."""
         self._turns.pop(run_id, None)
         self._halted.pop(run_id, None)
-        self._alone.discard(run_id)
+        self._missing.pop(run_id, None)
         self._texts.drop(f"a-{run_id}-")
         self._texts.drop(f"s-{run_id}-")
         for part in self._channel.slot("log"):
@@ -107,7 +115,7 @@ class Transcript:
             return
         self._texts.close(turn)
         self._channel.remove(f"n-{turn.key}-wait")
-        self.stand_alone(run_id, False)
+        self.stand_alone(run_id, "")
         self._calls.halt(turn)
         self._halted[run_id] = why
         self._channel.put(f"h-{run_id}", "log", Halted(run_id, why, words))
@@ -119,18 +127,23 @@ class Transcript:
             self._channel.remove(f"h-{run_id}")
             self._say_work(self._turns[run_id], "Working")
 
-    def stand_alone(self, run_id: str, is_alone: bool) -> None:
-        """Shows that nobody is there who would go on with a run, or takes that back, as its next
-        event does. One that has ended is fine."""
+    def stand_alone(self, run_id: str, missing: Missing) -> None:
+        """Shows what is missing for a run to go on, or takes that back; its next event shows that
+        a worker is there. One that has ended is fine."""
         turn = self._turns.get(run_id)
-        if turn is None or is_alone == (run_id in self._alone):
+        if turn is None or missing == self._missing.get(run_id, ""):
             return
-        if is_alone:
-            self._alone.add(run_id)
-            self._channel.put(f"n-{turn.key}-alone", "log", Notice(ALONE))
-            self._say_work(turn, "Waiting for a worker")
-        else:
+        if not missing:
             self._be_performed(turn)
+            return
+        self._missing[run_id] = missing
+        words, doing = _MISSING[missing]
+        self._channel.put(f"n-{turn.key}-alone", "log", Notice(words))
+        self._say_work(turn, doing)
+
+    def missing(self, run_id: str) -> Missing:
+        """What a run waits for; see `stand_alone`."""
+        return self._missing.get(run_id, "")
 
     def settle(self) -> bool:
         """Splits some of what has streamed in since the last time; returns whether more is left."""
@@ -143,7 +156,8 @@ class Transcript:
             return
         if events:
             self.go_on(run_id)
-        if events and run_id in self._alone:
+        missing = self._missing.get(run_id)
+        if events and missing and (missing == "worker" or isinstance(events[-1].body, RunResult)):
             self._be_performed(turn)
         for event in events:
             self._fold(turn, event.body, event.at)
@@ -152,7 +166,7 @@ class Transcript:
         self._channel.touch()
 
     def _be_performed(self, turn: TurnState) -> None:
-        self._alone.discard(turn.run_id)
+        self._missing.pop(turn.run_id, None)
         self._channel.remove(f"n-{turn.key}-alone")
         self._say_work(turn, "Working")
 

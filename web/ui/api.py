@@ -345,7 +345,10 @@ async def _run_status(call: Call[Any], chat: Chat) -> RunStatus:
     run_id = call.path["run_id"]
     state = _run_state(chat, run_id)
     result = await _result(call.services.events, run_id) if state == "ended" else None
-    return RunStatus(run_id=run_id, chat_id=chat.id, state=state, result=result)
+    waits_for = chat.transcript.missing(run_id) or None
+    return RunStatus(
+        run_id=run_id, chat_id=chat.id, state=state, waits_for=waits_for, result=result
+    )
 
 
 def _run_state(chat: Chat, run_id: str) -> RunState:

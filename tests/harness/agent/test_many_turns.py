@@ -28,6 +28,7 @@ async def test_a_late_turn_costs_about_what_an_early_one_does() -> None:
     assert await at_best(1_500) <= MORE_COST
 
 
+@pytest.mark.full
 async def test_only_the_conversation_grows() -> None:
     assert await left_after(500) < LEFT_BYTES
 

@@ -86,6 +86,20 @@ async def test_a_question_stays_open_after_an_answer_that_was_refused(
         assert (await ended(handle)).text == "done"
 
 
+async def test_arguments_that_are_no_object_are_refused(backend: SQLiteBackend) -> None:
+    async with runtime_for(backend, SAVE, says("done")) as runtime:
+        handle = await runtime.submit("hi")
+        question = await first_of(handle, ApprovalRequired)
+        odd: Any
+        for odd in ([1], "text", 3):
+            with pytest.raises(DecisionRefused, match="no object"):
+                await runtime.approve(question, arguments=odd)
+        with pytest.raises(DecisionRefused, match="no text"):
+            await runtime.decline(question, 3)  # type: ignore[arg-type]
+        await runtime.decline(question, "no")
+        assert (await ended(handle)).text == "done"
+
+
 async def test_a_damaged_answer_makes_a_run_deaf_for_no_other(backend: SQLiteBackend) -> None:
     two = calls(("save", {"text": "x"}), ("save", {"text": "y"}))
     async with runtime_for(backend, two, says("done")) as runtime:

@@ -12,7 +12,7 @@ from tests.harness.runtime.runtimes import ended, first_of, runtime_for, session
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.harness.host import HarnessRuntime
 from web.harness.runtime.agent_runtime import AgentRuntime
-from web.harness.runtime.backend import Performed, Turn, executions_of
+from web.harness.runtime.backend import Missing, Performed, Turn, executions_of
 from web.harness.runtime.fitting import fitting_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.lending import KEPT
@@ -74,19 +74,19 @@ class LeftAlone(SQLiteBackend):
 
     async def perform(self, turn: Turn) -> Performed:
         assert turn.alone is not None
-        turn.alone(True)
-        turn.alone(False)
+        turn.alone("worker")
+        turn.alone("")
         return await super().perform(turn)
 
 
 async def test_who_waits_for_a_run_is_told_whether_anybody_performs_it(tmp_path: Path) -> None:
-    backend, told = LeftAlone(str(tmp_path / "runs.db")), list[bool]()
+    backend, told = LeftAlone(str(tmp_path / "runs.db")), list[Missing]()
     stores = await backend.open()
     async with runtime_for(backend, says("hello")) as runtime:
         driver = runtime.driver(await submitted(runtime), alone=told.append)
         await HarnessRuntime(stores.sessions).run(LOCAL_IDENTITY, "s", driver)
     await backend.aclose()
-    assert told == [True, False]
+    assert told == ["worker", ""]
 
 
 async def test_sessions_may_be_kept_elsewhere(backend: SQLiteBackend) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -33,6 +34,8 @@ from web.harness.sessions.sql.executions import SqlExecutions
 from web.harness.sessions.sql.pace import BURST, Pace
 from web.harness.values.errors import StoreError
 from web.harness.values.events import EventBody, RunResult, TextDelta
+from web.harness.values.json_form import NotSerialisable
+from web.harness.values.messages import Message, TextBlock, ThinkingBlock
 
 pytestmark = pytest.mark.anyio
 
@@ -131,6 +134,21 @@ def test_a_batch_ends_before_the_same_run_under_another_fence() -> None:
     queue.popleft()
     runs, upto = parts_of(queue, 2)
     assert (upto, list(runs), runs["r"].fence) == (3, ["s", "r"], new)
+
+
+def test_a_batch_does_not_part_an_event_from_its_step() -> None:
+    fence = Fence(1)
+    items: list[Item] = [event("a"), event("b"), step(), step(), event("c")]
+    queue = [Entry(at, "r", each, fence) for at, each in enumerate(items, 1)]
+    assert [parts_of(queue, size)[1] for size in (1, 2, 3, 4)] == [1, 3, 4, 4]
+
+
+@pytest.mark.parametrize("characters", [1, 100_000])
+def test_a_step_that_cannot_be_written_is_refused_when_it_is_handed_over(characters: int) -> None:
+    odd = ThinkingBlock("x" * characters, math.nan)  # type: ignore[arg-type]
+    made = Step("answered", messages=(Message("m", "assistant", (odd, TextBlock("a"))),))
+    with pytest.raises(NotSerialisable):
+        step_piece(1.0, made, STATE)
 
 
 def test_events_after_the_end_are_left_out_and_steps_are_not() -> None:

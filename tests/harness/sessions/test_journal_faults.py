@@ -50,16 +50,16 @@ async def test_all_that_a_run_writes_is_written_once_whatever_is_cut_off(
         await cut_off(journal.settled)
         journal.write(Step("model_call"), state(2))
         await cut_off(journal.settled)
-        await cut_off(lambda: runs.answer("r", GivenAnswer("decision", "k")))
+        await cut_off(lambda: runs.answer("r", GivenAnswer("decision", "k", {"decision": "allow"})))
         with pytest.raises(DecisionRefused):
-            await runs.answer("r", GivenAnswer("decision", "k"))
+            await runs.answer("r", GivenAnswer("decision", "k", {"decision": "allow"}))
         await cut_off(lambda: runs.set_status("r", "waiting", execution.fence))
         found = await runs.find("r")
         assert found is not None
         assert (found.steps, found.state, found.status) == (2, state(2), "waiting")
         assert [each.cursor for each in await runs.steps("r")] == [2, 2]
         assert [each.number for each in (await log.read("r")).events] == [1, 2]
-        assert await runs.answers("r") == [GivenAnswer("decision", "k")]
+        assert await runs.answers("r") == [GivenAnswer("decision", "k", {"decision": "allow"})]
         async with await SqlSessionStore(database).acquire(ANN, "s") as lease:
             snapshot = SessionSnapshot((message("u"),))
             await cut_off(lambda: runs.end_with(lease, snapshot, "r", execution.fence, "completed"))

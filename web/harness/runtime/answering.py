@@ -93,6 +93,9 @@ class Answering(ABC):
                 )
             body: JsonObject = {"decision": decision}
             if arguments is not None and arguments != question.arguments:
+                check_answer(
+                    GivenAnswer("decision", question.key, {**body, "arguments": arguments})
+                )
                 body["arguments"] = self._checked(question.name, arguments)
             return GivenAnswer("decision", question.key, body)
 
@@ -129,7 +132,8 @@ class Answering(ABC):
                 raise _other_kind(question)
             body: JsonObject = {"action": action}
             if action == "accept" and question.request.get("mode") != "url":
-                body["content"] = content or {}
+                body["content"] = {} if content is None else content
+                check_answer(GivenAnswer("input", question.key, body))
                 check_content(read_form(question.request.get("schema")), body["content"])
             return GivenAnswer("input", question.key, body)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from web.harness.agent.agent import Agent
 from web.harness.agent.run import Prepare
@@ -14,7 +14,11 @@ from web.harness.tools.previews import KeepQuestion
 from web.harness.values.errors import ConfigurationError
 from web.harness.values.events import RunResult
 
-Alone = Callable[[bool], None]
+Missing = Literal["", "worker", "temporal"]
+"""What a run waits for before its next step, while it is there: nothing, somebody who performs it,
+or what keeps it."""
+
+Alone = Callable[[Missing], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +29,7 @@ class Turn:
     `Agent.perform`. `answers_before` is how many answers there were when somebody wanted it to be
     performed: a pause among those is over. None stands for all that there are when it is begun.
     `only_here` says that nobody else can perform it: this process has what a person opened by hand.
-    `alone` is told again and again whether there is nobody who would perform it, where it is left
-    to others.
+    `alone` is told again and again what is missing for it to go on.
     """
 
     agent: Agent

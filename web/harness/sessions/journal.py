@@ -135,7 +135,8 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A run as the journal knows it. `result_status` is that of its `RunResult`, '' before."""
+    """A run as the journal knows it. `result_status` is that of its `RunResult`, '' before. `state`
+    is None too where it cannot be read: `Executions.recorded` says why."""
 
     submission: Submission
     status: ExecutionStatus
@@ -214,12 +215,13 @@ class Executions(Protocol):
         ...
 
     async def answer(self, run_id: str, answer: GivenAnswer) -> None:
-        """Writes an answer down, once. Raises DecisionRefused where its key has one already, or the
-        run has ended. Whoever performs the run, on any server, is told: see `answers`."""
+        """Writes an answer down, once. Raises DecisionRefused where its key has one already, the
+        run has ended, or no run could take it (`check_answer`). Whoever performs the run, on any
+        server, is told: see `answers`."""
         ...
 
     async def answers(self, run_id: str) -> Sequence[GivenAnswer]:
-        """All of a run, in the order they were given."""
+        """All of a run, in the order they were given. Of one that is damaged the body is empty."""
         ...
 
     async def wait_for_answers(self, run_id: str, known: int) -> None:

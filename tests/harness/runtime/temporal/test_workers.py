@@ -15,7 +15,7 @@ from tests.support.temporal_runs import QUICK, TemporalPlace, crew_of
 from web.harness.agent.agent import Agent
 from web.harness.agent.pausing import RunPaused
 from web.harness.runtime.agent_runtime import AgentRuntime
-from web.harness.runtime.backend import Turn, executions_of
+from web.harness.runtime.backend import Missing, Turn, executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.temporal.backend import TemporalBackend, server_backend
 from web.harness.runtime.temporal.payloads import Bounds
@@ -230,11 +230,11 @@ async def test_a_run_is_left_to_workers_where_there_are_any(
 async def test_while_no_worker_is_there_for_a_run_whoever_waits_for_it_is_told(
     place: TemporalPlace, ran: Path, tmp_path: Path
 ) -> None:
-    told: asyncio.Queue[bool] = asyncio.Queue()
+    told: asyncio.Queue[Missing] = asyncio.Queue()
 
-    async def until(is_alone: bool) -> None:
+    async def until(missing: Missing) -> None:
         async with asyncio.timeout(20):
-            while await told.get() is not is_alone:
+            while await told.get() != missing:
                 pass
 
     async with (
@@ -247,9 +247,9 @@ async def test_while_no_worker_is_there_for_a_run_whoever_waits_for_it_is_told(
         await executions.submit(submission)
         turn = Turn(mine, submission, alone=told.put_nowait)
         performing = asyncio.ensure_future(server.perform(turn))
-        await until(True)
+        await until("worker")
         async with working.working(crew_of(working, lambda: durable_agent(ran)), grace=0):
-            await until(False)
+            await until("")
             await executions.answer("run", GivenAnswer("cancel", "stop"))
             performed = await asyncio.wait_for(performing, 20)
     assert performed.result.status == "cancelled"

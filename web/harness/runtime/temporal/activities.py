@@ -21,8 +21,11 @@ from web.harness.values.errors import HarnessError, SessionConflict, StoreError
 
 log = logging.getLogger(__name__)
 
-BEATS = 4
-"""In the time after which a worker that tells nothing is given up."""
+BEATS = 5
+"""In the time after which a worker that tells nothing is given up; see `BEAT_SECONDS`."""
+
+BEAT_SECONDS = 2.0
+"""At most between two: a worker hears so that it was given up."""
 
 MAX_WORDS = 2_000
 """Characters of an error that a workflow is told."""
@@ -53,7 +56,7 @@ async def _alive() -> AsyncIterator[None]:
     async def beat() -> None:
         while limit is not None:
             activity.heartbeat()
-            await asyncio.sleep(limit.total_seconds() / BEATS)
+            await asyncio.sleep(min(BEAT_SECONDS, limit.total_seconds() / BEATS))
 
     beating = asyncio.ensure_future(beat())
     try:

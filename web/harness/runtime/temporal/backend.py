@@ -12,13 +12,13 @@ from typing import Literal
 from temporalio.client import Client
 from temporalio.converter import DataConverter
 
-from web.harness.runtime.backend import Alone, Performed, Turn, executions_of
+from web.harness.runtime.backend import Alone, Missing, Performed, Turn, executions_of
 from web.harness.runtime.performing import ended, last_cursor, told_result
 from web.harness.runtime.sql import AddressedBackend
 from web.harness.runtime.temporal.address import read_address
 from web.harness.runtime.temporal.claims import Claims, Crew
-from web.harness.runtime.temporal.connection import Workflows, connect, patiently
-from web.harness.runtime.temporal.payloads import Bounds, Start, Times
+from web.harness.runtime.temporal.connection import UNREACHABLE, Workflows, connect, patiently
+from web.harness.runtime.temporal.payloads import HERE, Bounds, Start, Times
 from web.harness.runtime.temporal.worker import own_queue, working
 from web.harness.sessions.event_log import Listener
 from web.harness.sessions.journal import Execution, Executions, GivenAnswer
@@ -32,11 +32,12 @@ log = logging.getLogger(__name__)
 AGAIN_SECONDS = 1.0
 """After the database failed."""
 
-LOOK_SECONDS = 10.0
-"""Between two looks whether workers are there for a run that is left to them."""
+LOOK_SECONDS = 5.0
+"""Between two looks whether Temporal answers, and whether workers are there for a run that is left
+to them."""
 
 BACK_SECONDS = 2.0
-"""The same while none is there."""
+"""The same while something is missing."""
 
 GRACE_SECONDS = 30.0
 """For what is under way when a worker ends: long enough for most answers of a model."""
@@ -75,7 +76,7 @@ class TemporalBackend(AddressedBackend):
         self._read = read_address(address)
         super().__init__(self._read.events, now=now, listener=listener)
         self._workers: Where = workers
-        self._times = times if times is not None else Times()
+        self._times = times
         self._bounds = bounds if bounds is not None else Bounds()
         self._patience = patience
         self._converter = converter
@@ -87,17 +88,19 @@ class TemporalBackend(AddressedBackend):
         StoreError (`temporal_unreachable`) where the run could not be given to Temporal."""
         stores, run_id = await self.open(), turn.run_id
         executions = executions_of(stores)
-        workflows, queue = await patiently(lambda: self._given_to(turn), self._patience)
-        start = Start(run_id, queue, self._times, self._bounds)
+        workflows, queue = await self._taken(turn)
+        is_here = queue != self._read.queue
+        times = self._times or (HERE if is_here else Times())
+        start = Start(run_id, queue, times, self._bounds)
         async with AsyncExitStack() as stack:
-            if queue != self._read.queue:
+            if turn.alone is not None:
+                await stack.enter_async_context(_minded(workflows, turn.alone, is_here=is_here))
+            if is_here:
                 await stack.enter_async_context(self._serving(stores, turn, queue))
             elif self._listens:
                 await _follow(stores, run_id)
             await stack.enter_async_context(_passed_on(executions, workflows, run_id))
             tell = bool(await executions.answers(run_id))
-            if queue == self._read.queue and turn.alone is not None:
-                await stack.enter_async_context(_minded(workflows, turn.alone))
             await workflows.run(start, tell=tell, patience=self._patience)
         execution = await executions.find(run_id)
         recorded = await executions.recorded(run_id)
@@ -142,13 +145,29 @@ class TemporalBackend(AddressedBackend):
         async with working(client, queue, own, claims, grace=grace):
             yield
 
+    async def _taken(self, turn: Turn) -> tuple[Workflows, str]:
+        """See `_given_to`; while Temporal cannot be reached, `turn.alone` is told so."""
+        try:
+            given = await self._given_to(turn)
+        except StoreError as error:
+            if error.code != UNREACHABLE or not error.transient:
+                raise
+            if turn.alone is not None:
+                turn.alone("temporal")
+            given = await patiently(lambda: self._given_to(turn), self._patience)
+        if turn.alone is not None:
+            turn.alone("")
+        return given
+
     async def _given_to(self, turn: Turn) -> tuple[Workflows, str]:
         """The queue of the workers that perform a run: a workflow that is there keeps its own."""
         workflows = await self._workflows()
-        known = await workflows.queue_of(turn.run_id)
-        if known:
-            return workflows, known
         shared, own = self._read.queue, workflows.id_of(turn.run_id)
+        if known := await workflows.queue_of(turn.run_id):
+            if known == own:
+                # Its session is held here: whoever performed it is dead, or does so no more.
+                await workflows.take(turn.run_id)
+            return workflows, known
         if turn.only_here or self._workers == "here":
             return workflows, own
         left = self._workers == "elsewhere" or await workflows.has_workers()
@@ -194,9 +213,9 @@ async def _follow(stores: Stores, run_id: str) -> None:
 
 
 @asynccontextmanager
-async def _minded(workflows: Workflows, alone: Alone) -> AsyncIterator[None]:
-    """Says at each look whether all workers are gone; one counts as there for a while."""
-    minding = asyncio.ensure_future(_mind(workflows, alone))
+async def _minded(workflows: Workflows, alone: Alone, *, is_here: bool) -> AsyncIterator[None]:
+    """Says at each look what is missing; a worker counts as there for a while."""
+    minding = asyncio.ensure_future(_mind(workflows, alone, is_here))
     try:
         yield
     finally:
@@ -204,15 +223,19 @@ async def _minded(workflows: Workflows, alone: Alone) -> AsyncIterator[None]:
         await see_through(ended(minding))
 
 
-async def _mind(workflows: Workflows, alone: Alone) -> None:
-    is_alone = False
+async def _mind(workflows: Workflows, alone: Alone, is_here: bool) -> None:
     while True:
+        missing: Missing = ""
         try:
-            is_alone = not await workflows.has_workers()
-            alone(is_alone)
+            if is_here:
+                await workflows.check()
+            elif not await workflows.has_workers():
+                missing = "worker"
         except StoreError as error:
-            log.warning("It is not known whether workers are there: %s", error.message)
-        await asyncio.sleep(BACK_SECONDS if is_alone else LOOK_SECONDS)
+            missing = "temporal"
+            log.warning("A run goes on once Temporal answers: %s", error.message)
+        alone(missing)
+        await asyncio.sleep(BACK_SECONDS if missing else LOOK_SECONDS)
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from web.harness.agent.pausing import RunPaused
 from web.harness.runtime.temporal.address import TemporalAddress
 from web.harness.runtime.temporal.payloads import Start
-from web.harness.runtime.temporal.workflow import ANSWERED, PAUSED, REFUSED, WORKFLOW
+from web.harness.runtime.temporal.workflow import ANSWERED, PAUSED, REFUSED, TAKEN, WORKFLOW
 from web.harness.values.errors import HarnessError, StoreError
 
 T = TypeVar("T")
@@ -45,6 +45,12 @@ log = logging.getLogger(__name__)
 UNREACHABLE = "temporal_unreachable"
 
 CONNECT = timedelta(seconds=10)
+
+LOOK = timedelta(seconds=5)
+"""For an answer to a question that will be asked again."""
+
+DECIDE = timedelta(seconds=5)
+"""For a worker to say what a workflow does next; then another is asked."""
 
 EXIT_SECONDS = 0.2
 
@@ -173,20 +179,38 @@ class Workflows:
             task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
         )
         try:
-            found = await self._client.workflow_service.describe_task_queue(request)
+            service = self._client.workflow_service
+            found = await service.describe_task_queue(request, timeout=LOOK)
         except RPCError as error:
             raise _of_rpc(error) from error
         since = time.time() - POLL_SECONDS
         return any(each.last_access_time.ToSeconds() > since for each in found.pollers)
+
+    async def check(self) -> None:
+        """Raises StoreError where Temporal cannot be reached."""
+        try:
+            await self._client.service_client.check_health(timeout=LOOK)
+        except RPCError as error:
+            raise _of_rpc(error) from error
 
     async def tell(self, run_id: str, key: str = "") -> None:
         """Tells a workflow that something was written; one that is not there is no matter.
 
         Raises StoreError where Temporal cannot be reached.
         """
+        await self._signal(run_id, ANSWERED, [key])
+
+    async def take(self, run_id: str) -> None:
+        """Tells a workflow that whoever had claimed its run is gone; see `RunWorkflow.taken`.
+
+        Raises StoreError where Temporal cannot be reached.
+        """
+        await self._signal(run_id, TAKEN, [])
+
+    async def _signal(self, run_id: str, name: str, args: list[str]) -> None:
         handle = self._client.get_workflow_handle(self.id_of(run_id))
         try:
-            await handle.signal(ANSWERED, key)
+            await handle.signal(name, args=args)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise _of_rpc(error) from error
@@ -199,6 +223,7 @@ class Workflows:
                 id=self.id_of(start.run_id),
                 task_queue=start.queue,
                 result_type=str,
+                task_timeout=DECIDE,
                 # A run that was paused, or whose workflow was ended from outside, goes on anew.
                 id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,

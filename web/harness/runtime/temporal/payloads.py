@@ -27,9 +27,14 @@ class Times:
     """In seconds. A worker that tells nothing for `heartbeat`, or takes up nothing for `start`, is
     given up. `patience` is the longest pause before the run is offered to a worker again."""
 
-    heartbeat: float = 20.0
-    start: float = 20.0
+    heartbeat: float = 10.0
+    start: float = 10.0
     patience: float = 60.0
+
+
+HERE = Times(heartbeat=120.0, start=120.0)
+"""Of a run that one process alone can perform. Its next process says so when it takes the run, and
+until then nobody else could: it is not given up while Temporal cannot be reached for a while."""
 
 
 @dataclass(frozen=True, slots=True)

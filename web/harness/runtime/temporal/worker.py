@@ -21,6 +21,14 @@ POLLS = 2
 """Open requests for tasks of one kind, at Temporal."""
 
 
+STICKY = timedelta(seconds=2)
+"""In which a worker takes up what its workflows decide next; then another does, from the history.
+Workers that were killed are found out by this."""
+
+THROTTLE = timedelta(seconds=2)
+"""What a worker tells is passed on at this pace; a cancelled activity hears of it then."""
+
+
 def own_queue(queue: str) -> str:
     """The name of a task queue that one worker alone serves, different each time."""
     return f"{queue}.{secrets.token_hex(8)}"
@@ -41,12 +49,14 @@ async def working(
         task_queue=queue,
         workflows=[RunWorkflow],
         max_concurrent_workflow_task_polls=POLLS,
+        sticky_queue_schedule_to_start_timeout=STICKY,
     )
     claiming = Worker(
         client,
         task_queue=queue,
         activities=[activities.claim],
         max_concurrent_activity_task_polls=POLLS,
+        max_heartbeat_throttle_interval=THROTTLE,
     )
     performing = Worker(
         client,
@@ -54,8 +64,7 @@ async def working(
         activities=[activities.perform],
         max_concurrent_activities=MAX_ACTIVITIES,
         max_concurrent_activity_task_polls=POLLS,
-        # What a worker tells is passed on at this pace; a cancelled activity hears of it then.
-        max_heartbeat_throttle_interval=timedelta(seconds=5),
+        max_heartbeat_throttle_interval=THROTTLE,
     )
     try:
         async with performing, deciding:

@@ -8,9 +8,10 @@ histories that have to go on replaying.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import assert_never
+from typing import Any, assert_never
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -44,6 +45,8 @@ WORKFLOW = "harness-run"
 CLAIM = "claim"
 PERFORM = "perform"
 ANSWERED = "answered"
+
+TAKEN = "taken"
 
 PAUSED = "paused"
 
@@ -84,6 +87,7 @@ class RunWorkflow:
         self._flight: dict[str, workflow.ActivityHandle[News]] = {}
         self._losses = 0
         self._paused = False
+        self._is_taken = False
 
     @workflow.signal(name=ANSWERED)
     def answered(self, key: str) -> None:
@@ -92,9 +96,16 @@ class RunWorkflow:
             self._heard.add(key)
             self._told.append(key)
 
+    @workflow.signal(name=TAKEN)
+    def taken(self) -> None:
+        """The process that alone performs this run is a new one: whoever claimed it is gone."""
+        self._is_taken = True
+
     @workflow.run
     async def run(self, start: Start) -> str:
         while True:
+            if self._is_taken:
+                self._be_taken()
             state = self._state if self._state is not None else await self._claim()
             if self._paused and not self._flight:
                 return PAUSED
@@ -152,8 +163,10 @@ class RunWorkflow:
         )
 
     def _has_news(self) -> bool:
-        return any(each.done() for each in self._flight.values()) or (
-            bool(self._told) and "answers" not in self._flight
+        return (
+            self._is_taken
+            or any(each.done() for each in self._flight.values())
+            or (bool(self._told) and "answers" not in self._flight)
         )
 
     def _take(self, name: str) -> bool:
@@ -177,31 +190,32 @@ class RunWorkflow:
     def _lose(self) -> None:
         """The journal knows how far the worker came: whoever claims the run says so."""
         for each in self._flight.values():
-            each.add_done_callback(_overlook)
-            each.cancel()
+            _give_up(each)
         self._flight.clear()
         self._claimed = self._state = None
         self._paused = False
         self._losses += 1
 
+    def _be_taken(self) -> None:
+        self._is_taken = False
+        self._lose()
+        self._losses = 0
+
     async def _claim(self) -> RunState:
         """Offers the run to all workers, until one has it."""
         times = self._start.times
         while True:
+            if self._is_taken:
+                self._be_taken()
             if self._losses > LOSSES:
                 raise ApplicationError(*NOBODY, type=REFUSED, non_retryable=True)
             if self._losses > 1:
-                await workflow.sleep(min(2.0 ** (self._losses - 2), times.patience))
+                pause = min(2.0 ** (self._losses - 2), times.patience)
+                with suppress(TimeoutError):
+                    await workflow.wait_condition(lambda: self._is_taken, timeout=pause)
+                    continue
             try:
-                self._claimed = await workflow.execute_activity(
-                    CLAIM,
-                    self._start.run_id,
-                    result_type=Claimed,
-                    task_queue=self._start.queue,
-                    start_to_close_timeout=LONGEST,
-                    heartbeat_timeout=timedelta(seconds=times.heartbeat),
-                    retry_policy=ONCE,
-                )
+                claimed = await self._offer()
             except ActivityError as error:
                 if isinstance(error.cause, ApplicationError) and error.cause.type == REFUSED:
                     raise _refused(error.cause) from None
@@ -209,8 +223,28 @@ class RunWorkflow:
                     raise
                 self._losses += 1
                 continue
-            self._state, self._known = _state_of(self._claimed), self._claimed.known
-            return self._state
+            if claimed is not None:
+                self._claimed = claimed
+                self._state, self._known = _state_of(claimed), claimed.known
+                return self._state
+
+    async def _offer(self) -> Claimed | None:
+        """None where whoever was claiming the run is gone, too."""
+        claiming = workflow.start_activity(
+            CLAIM,
+            self._start.run_id,
+            result_type=Claimed,
+            task_queue=self._start.queue,
+            start_to_close_timeout=LONGEST,
+            heartbeat_timeout=timedelta(seconds=self._start.times.heartbeat),
+            retry_policy=ONCE,
+        )
+        await workflow.wait_condition(lambda: claiming.done() or self._is_taken)
+        if not self._is_taken:
+            return claiming.result()
+        _give_up(claiming)
+        self._be_taken()
+        return None
 
     def _is_long(self) -> bool:
         info, bounds = workflow.info(), self._start.bounds
@@ -226,7 +260,12 @@ class RunWorkflow:
         return replace(self._start, claimed=claimed, told=tuple(self._told))
 
 
-def _overlook(given_up: asyncio.Future[News]) -> None:
+def _give_up(activity: asyncio.Task[Any]) -> None:
+    activity.add_done_callback(_overlook)
+    activity.cancel()
+
+
+def _overlook(given_up: asyncio.Future[Any]) -> None:
     """What becomes of it does not count."""
     if not given_up.cancelled():
         given_up.exception()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, NamedTuple
 
 from web.harness.loop.state import RunState
@@ -18,7 +17,7 @@ from web.harness.sessions.sql.event_rows import Piece, join_pieces
 from web.harness.sessions.sql.execution_rows import Head
 from web.harness.sessions.sql.rows import json_row
 from web.harness.values.events import RunResult
-from web.harness.values.json_form import fits
+from web.harness.values.json_form import NotSerialisable, fits, json_copy
 from web.harness.values.messages import JsonObject
 
 ROWS_AT_ONCE = 500
@@ -47,8 +46,8 @@ class Fence:
 
 @dataclass(slots=True)
 class StepPiece:
-    """A step that waits to be written; `texts` makes its JSON, which takes a while for a large
-    one."""
+    """A step that waits to be written; `texts` makes its JSON, later for a large one: that takes a
+    while."""
 
     at: float
     kind: StepKind
@@ -72,7 +71,16 @@ def step_piece(at: float, step: Step, state: RunState) -> StepPiece:
     """Raises NotSerialisable. What could be changed later is copied."""
     pictures: dict[str, bytes] = {}
     form = step_to_json(step, pictures.__setitem__)
-    return StepPiece(at, step.kind, form, pictures, state)
+    piece = StepPiece(at, step.kind, form, pictures, state)
+    # Whatever cannot be written is found here: in a batch it would stop the steps of all runs.
+    try:
+        if piece.is_large:
+            json_copy(form, "A step")
+        else:
+            piece.texts()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotSerialisable(f"A step cannot be written: {error}.") from error
+    return piece
 
 
 Item = Piece | StepPiece
@@ -133,14 +141,21 @@ class Written(NamedTuple):
 
 
 def parts_of(queue: Iterable[Entry], size: int) -> tuple[Parts, int]:
-    """At most `size` entries by run, and the place of the last one.
+    """At most `size` entries by run, and the place of the last one; a step more where it belongs to
+    the last event.
 
     It ends before a run that is in it comes under another fence: one of both is refused. What came
     after the end of its run is left out.
     """
     parts: Parts = {}
     upto = late = 0
-    for entry in islice(queue, size):
+    last = ""
+    for count, entry in enumerate(queue):
+        # What is shown of a result and what is known of it are never written apart.
+        belongs = isinstance(entry.item, StepPiece) and entry.run_id == last
+        if count > size or (count == size and not belongs):
+            break
+        last = entry.run_id
         part = parts.get(entry.run_id) or Part(entry.fence)
         if part.fence is not entry.fence:
             break
@@ -161,7 +176,8 @@ def make_texts(parts: Parts, *, joined: bool) -> None:
         if joined:
             part.join()
         for step in part.steps:
-            step.texts()
+            if not step.body:
+                step.texts()
 
 
 async def write_batch(

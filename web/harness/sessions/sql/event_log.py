@@ -331,7 +331,7 @@ class SqlEventLog:
         behind = len(self._queue) > JOIN_ABOVE
         size = len(self._queue) if behind else min(len(self._queue), MAX_BATCH)
         parts, upto = batches.parts_of(self._queue, size)
-        if behind or any(step.is_large for part in parts.values() for step in part.steps):
+        if behind or any(not step.body for part in parts.values() for step in part.steps):
             await asyncio.to_thread(batches.make_texts, parts, joined=behind)
         else:
             batches.make_texts(parts, joined=False)
