@@ -95,9 +95,23 @@ async def test_the_command_works_until_it_is_ended(place: TemporalPlace, tmp_pat
             process.kill()
 
 
-def test_a_backend_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("backend", "words", "code"),
+    [
+        ("sqlite:///x.db", "--backend: workers are for temporal:// alone.", 2),
+        pytest.param(
+            "temporal://127.0.0.1:1/default?events=sqlite:///x.db",
+            "Temporal cannot be reached",
+            1,
+            marks=pytest.mark.full,
+        ),
+    ],
+)
+def test_a_worker_that_cannot_begin_says_so_in_one_line(
+    tmp_path: Path, backend: str, words: str, code: int
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "web", "worker", "--backend", "sqlite:///x.db"],
+        [sys.executable, "-m", "web", "worker", "--backend", backend, "--data-dir", str(tmp_path)],
         cwd=tmp_path,
         env=environment(PYTHONPATH=str(CHECKOUT)),
         capture_output=True,
@@ -105,6 +119,6 @@ def test_a_backend_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 2
-    assert done.stderr.startswith("harness-web: This is no address of Temporal.")
+    assert done.returncode == code
+    assert done.stderr.startswith(f"harness-web: {words}")
     assert done.stderr.count("\n") == 1

@@ -21,6 +21,7 @@ from tests.support.killable import (
     rest,
     says,
 )
+from tests.support.mcp_sdk import build_server, listening
 from tests.support.temporal import TemporalServer, new_temporal_server
 from tests.support.till import Till
 
@@ -142,30 +143,33 @@ async def test_a_worker_goes_on_while_the_server_of_the_page_is_dead(servers: Se
             # Nobody else than the worker has it, and its answer is under way: it is not begun anew.
             events = [await server.wait_for(run, "text_delta")]
             assert len(servers.model.requests) == 2
-            answer = await server.client.post(f"/api/chats/{chat}/stop")
+            answer = await server.client.post(f"/api/runs/{run}/stop")
             assert answer.status_code in (200, 202, 204), answer.text
             events = await server.events(run)
             assert events[-1].data["status"] == "cancelled"
             assert [event.type for event in events].count("tool_result") == 1
 
 
-async def test_what_a_person_started_in_the_page_is_called_there_and_not_by_a_worker(
-    servers: Servers, till: Till
+async def test_what_was_connected_in_the_page_is_called_there_and_not_by_a_worker(
+    servers: Servers,
 ) -> None:
-    """Only this process can reach the server of MCP."""
-    servers.model.script(calls("till__pay", amount=3), says("Paid."))
-    with servers.worker():
-        async with servers.server() as server:
-            chat = await server.new_chat()
-            added = await server.client.post(
-                f"/api/chats/{chat}/servers", json={"name": "till", "command": till.command}
-            )
-            assert added.status_code in (200, 201, 202), added.text
-            run = await server.send(chat, "Pay")
-            key = (await server.wait_for(run, "approval_required")).data["key"]
-            await server.client.post(
-                f"/api/runs/{run}/approvals/{key}", json={"decision": "allow"}
-            )
-            await till.began()
-            till.let_go("3 paid")
-            assert (await server.events(run))[-1].data["text"] == "Paid."
+    servers.model.script(calls("mine__echo", text="hello"), says("Echoed."))
+    async with listening(build_server().streamable_http_app()) as port:
+        with servers.worker():
+            async with servers.server() as server:
+                chat = await server.new_chat()
+                path, url = f"/api/chats/{chat}/servers", f"http://127.0.0.1:{port}/mcp"
+                await server.client.post(path, json={"name": "mine", "url": url})
+
+                async def ready() -> bool:
+                    return bool((await server.client.get(path)).json()[0]["state"] == "ready")
+
+                await until(ready)
+                run = await server.send(chat, "Say hello")
+                key = (await server.wait_for(run, "approval_required")).data["key"]
+                allowed = f"/api/runs/{run}/approvals/{key}"
+                await server.client.post(allowed, json={"decision": "allow"})
+                events = await server.events(run)
+                assert events[-1].data["text"] == "Echoed."
+                told = [each.data for each in events if each.type == "tool_result"]
+                assert [(each["is_error"], each["text"]) for each in told] == [(False, "hello")]

@@ -19,12 +19,15 @@ from typing import Any
 
 from tests.support.durable_run import durable_agent
 from tests.support.scripted_provider import ScriptedProvider, breaks, says
-from tests.support.temporal_runs import TemporalPlace, crew_of
+from tests.support.temporal_runs import TemporalPlace, claim_for_the_dead, crew_of
 from web.harness.agent.agent import Agent
 from web.harness.runtime.agent_runtime import AgentRuntime
+from web.harness.runtime.backend import Turn, executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.temporal.backend import TemporalBackend
 from web.harness.runtime.temporal.payloads import Bounds
+from web.harness.sessions.identity import LOCAL_IDENTITY
+from web.harness.sessions.journal import GivenAnswer, Submission
 from web.harness.tools.tool import ToolContext, ToolOutput
 from web.harness.values.config import AgentConfig, Retry
 from web.harness.values.events import ApprovalRequired, RecoveryRequired
@@ -114,8 +117,23 @@ async def left(place: TemporalPlace, folder: Path) -> str:
     return handle.run_id
 
 
+async def taken(place: TemporalPlace, folder: Path) -> str:
+    """Taken from a process that died without a word."""
+    backend = TemporalBackend(place.address)
+    async with AgentRuntime(durable_agent(folder / "ran"), backend=backend) as runtime:
+        executions = executions_of(await backend.open())
+        await executions.submit(Submission("run", LOCAL_IDENTITY, "s", "r", "Do it."))
+        await claim_for_the_dead(place, "run")
+        turn = Turn(runtime.agent, Submission("run", LOCAL_IDENTITY, "s", "r", "Do it."))
+        performing = asyncio.ensure_future(backend.perform(turn))
+        await executions.answer("run", GivenAnswer("cancel", "stop"))
+        await performing
+    await backend.aclose()
+    return "run"
+
+
 SCENARIOS: dict[str, Scenario] = {
-    each.__name__: each for each in (plain, approval, cancelled, uncertain, left, continued)
+    each.__name__: each for each in (plain, approval, cancelled, uncertain, left, continued, taken)
 }
 
 

@@ -14,9 +14,11 @@ from temporalio.converter import DataConverter, PayloadCodec
 
 from tests.support.temporal import TemporalServer, new_queue, temporal_server
 from web.harness.agent.agent import Agent
+from web.harness.loop.state import RunLimits, start_run
 from web.harness.runtime.backend import Turn
 from web.harness.runtime.temporal.backend import TemporalBackend
-from web.harness.runtime.temporal.payloads import Times
+from web.harness.runtime.temporal.payloads import HERE, Claimed, Start, Times, packed
+from web.harness.runtime.temporal.workflow import WORKFLOW
 from web.harness.sessions.journal import Execution
 from web.harness.sessions.sql.store import SqlSessionStore
 
@@ -58,6 +60,16 @@ class TemporalPlace:
     async def workflow(self, run_id: str) -> WorkflowHandle[object, object]:
         client = await Client.connect(self.server.address)
         return client.get_workflow_handle(f"{self.queue}/{run_id}")
+
+
+async def claim_for_the_dead(place: TemporalPlace, run_id: str) -> None:
+    """Has a workflow believe that a process has its run which can say nothing any more."""
+    client, own = await Client.connect(place.server.address), f"{place.queue}/{run_id}"
+    claimed = Claimed(
+        "dead", 1, packed(start_run(run_id, RunLimits(9, None, 2, 1, 0.0, 0.0)).as_json())
+    )
+    start = Start(run_id, own, HERE, claimed=claimed)
+    await client.start_workflow(WORKFLOW, start, id=own, task_queue=own)
 
 
 def crew_of(

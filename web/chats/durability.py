@@ -21,6 +21,9 @@ Resume = Literal["auto", "ask"]
 
 STOP = GivenAnswer("cancel", "cancel")
 
+TAKEN_BACK = "taken_back"
+"""What is written about the run of a message that was taken back before any server began it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Durability:
@@ -48,6 +51,30 @@ class Durability:
                 {"model": turn.model, "instead_of": instead_of},
             )
         )
+
+    async def take_back(self, chat: Chat, turn: Turn) -> bool:
+        """Has no server begin with a message that waits; False where one was first: then there is a
+        run. Raises StoreError."""
+        executions, run_id = await self.executions(), turn.run_id
+        about: JsonObject = {TAKEN_BACK: True}
+        # The first to submit a run decides what it is: all others are given the same.
+        taken = await executions.submit(
+            Submission(
+                run_id,
+                chat.identity,
+                chat.id,
+                run_id,
+                turn.text,
+                turn.attachments,
+                about=about,
+            )
+        )
+        if not is_taken_back(taken):
+            return False
+        with suppress(LeaseLost, RunEnded):
+            _, journal = await executions.begin(run_id)
+            await executions.end(run_id, journal.fence, "cancelled")
+        return True
 
     async def all_unfinished(self, chat: Chat) -> list[Execution]:
         """The runs of a chat that have not ended, those that have not begun too."""
@@ -88,3 +115,8 @@ class Durability:
                 hint="Start the server with it to go on, or leave the answer as it is.",
                 code="runtime_differs",
             )
+
+
+def is_taken_back(execution: Execution) -> bool:
+    """Whether the run was never begun, and never is."""
+    return TAKEN_BACK in execution.submission.about

@@ -21,7 +21,8 @@ examples:
 
 A & in the address of the store is written %26. Keys of models, MCP servers (--mcp-config) and the
 data folder have to be those of the servers; see 'harness-web serve --help'. It needs the package
-temporalio: pip install 'harness-web[temporal]'."""
+temporalio: pip install 'harness-web[temporal]', in a checkout .venv/bin/pip install -e
+'.[temporal]'."""
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
@@ -76,19 +77,38 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Works until SIGINT or SIGTERM. Raises HarnessError when it cannot begin."""
+    from web.harness.runtime.addresses import is_temporal
     from web.harness.runtime.temporal.address import need_temporal, read_address
+    from web.harness.values.errors import ConfigurationError, HarnessError
     from web.settings import read_settings
 
     given = {name: value for name, value in vars(options).items() if name != "run"}
     address = given.pop("backend")
+    if not is_temporal(address):
+        raise ConfigurationError(
+            "--backend: workers are for temporal:// alone.",
+            hint="With SQLite and PostgreSQL the servers of chats perform the answers themselves.",
+        )
     store = read_address(address).events
     need_temporal()
     settings = read_settings({**given, "store": store})
     logging.basicConfig(
         level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
     )
-    asyncio.run(_work(settings, address))
+    try:
+        asyncio.run(_work(settings, address))
+    except BaseExceptionGroup as group:
+        refused = group.subgroup(HarnessError)
+        if refused is None:
+            raise
+        raise _first(refused) from group
     return 0
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _work(settings: Any, address: str) -> None:

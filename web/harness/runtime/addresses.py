@@ -7,7 +7,7 @@ from web.harness.values.errors import ConfigurationError
 
 FORMS = (
     "sqlite:///PATH (sqlite:////PATH from the root), postgresql://USER@HOST/DATABASE, "
-    "temporal://HOST:PORT/NAMESPACE?events=STORE"
+    "temporal://HOST:PORT/NAMESPACE?events=STORE, none"
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.durable_run import ANSWER, TEXTS, durable_agent, ran_in
 from tests.support.postgres import empty_database, give_back
-from tests.support.temporal_runs import QUICK, TemporalPlace, crew_of
+from tests.support.temporal_runs import QUICK, TemporalPlace, claim_for_the_dead, crew_of
 from web.harness.agent.agent import Agent
 from web.harness.agent.pausing import RunPaused
 from web.harness.runtime.agent_runtime import AgentRuntime
@@ -192,6 +192,19 @@ async def test_a_server_that_is_not_there_is_told_of_and_the_message_is_kept(
         assert (await ended(resumed)).text == ANSWER
 
 
+async def test_whoever_waits_is_told_that_temporal_does_not_answer(
+    place: TemporalPlace, ran: Path
+) -> None:
+    nobody = place.address.replace(place.server.address, "127.0.0.1:9")
+    told: list[Missing] = []
+    async with opened(TemporalBackend(nobody, patience=0)) as backend, durable_agent(ran) as mine:
+        submission = Submission("run", LOCAL_IDENTITY, "s", "r", "Do it.")
+        await executions_of(await backend.open()).submit(submission)
+        with pytest.raises(StoreError):
+            await backend.perform(Turn(mine, submission, alone=told.append))
+    assert told == ["temporal"]
+
+
 async def test_a_long_history_goes_on_in_a_new_one(place: TemporalPlace, ran: Path) -> None:
     """Also of a run that never waits for anybody."""
     backend, agent = TemporalBackend(place.address, bounds=Bounds(events=25)), durable_agent(ran)
@@ -273,6 +286,21 @@ async def test_what_only_one_process_can_do_is_left_to_no_worker(
         performed = await asyncio.wait_for(performing, 20)
     assert performed.result.status == "cancelled"
     assert ran_in(ran) == []
+
+
+async def test_a_run_is_taken_at_once_from_a_process_that_died_without_a_word(
+    place: TemporalPlace, ran: Path
+) -> None:
+    """The next one has its session, and waits for no limit."""
+    async with opened(TemporalBackend(place.address)) as backend, durable_agent(ran) as mine:
+        executions = executions_of(await backend.open())
+        submission = Submission("run", LOCAL_IDENTITY, "s", "r", "Do it.")
+        await executions.submit(submission)
+        await claim_for_the_dead(place, "run")
+        performing = asyncio.ensure_future(backend.perform(Turn(mine, submission)))
+        await executions.answer("run", GivenAnswer("cancel", "stop"))
+        performed = await asyncio.wait_for(performing, 20)
+    assert performed.result.status == "cancelled"
 
 
 async def test_who_listens_hears_each_event_once_although_the_run_was_paused(

@@ -230,7 +230,7 @@ class RunWorkflow:
 
     async def _offer(self) -> Claimed | None:
         """None where whoever was claiming the run is gone, too."""
-        claiming = workflow.start_activity(
+        claiming: workflow.ActivityHandle[Claimed] = workflow.start_activity(
             CLAIM,
             self._start.run_id,
             result_type=Claimed,

@@ -285,7 +285,7 @@ def _has_log(path: Path) -> bool:
 
 def _not_opened(path: Path, error: OSError) -> StoreError:
     return StoreError(
-        f"The file of the database cannot be opened: {error.strerror}: {path}",
+        f"The file of the database cannot be opened: {error.strerror}: {path}.",
         hint="Nothing was written. Check its folder, and that this user may write there.",
         code="store_unavailable",
     )
