@@ -181,7 +181,8 @@ async def test_a_run_tells_what_it_is_at_and_stops_when_asked(tmp_path: Path) ->
         run_id = await server.send(chat, "go")
         await server.wait_for(run_id, "text_delta")
         status = await server.status(run_id)
-        assert status == {"run_id": run_id, "chat_id": chat, "state": "running", "result": None}
+        expected = {"run_id": run_id, "chat_id": chat, "state": "running"}
+        assert status == {**expected, "waits_for": None, "result": None}
         stopped = await server.client.post(f"/api/runs/{run_id}/stop")
         assert stopped.status_code == 202
         result = (await server.events(run_id))[-1].data

@@ -13,6 +13,7 @@ from web.harness.runtime.backend import Backend, executions_of
 from web.harness.runtime.fitting import fitting_of
 from web.harness.sessions.journal import Execution, Executions, GivenAnswer, Submission
 from web.harness.values.errors import DecisionRefused, HarnessError, NotFound, StoreError
+from web.harness.values.messages import JsonObject
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +72,14 @@ class Durability:
         )
         if not is_taken_back(taken):
             return False
-        with suppress(LeaseLost, RunEnded):
-            _, journal = await executions.begin(run_id)
-            await executions.end(run_id, journal.fence, "cancelled")
+        if taken.status != "ended":
+            # Somebody else may take it back at the same time.
+            try:
+                begun, _ = await executions.begin(run_id)
+                await executions.end(run_id, begun.fence, "cancelled")
+            except HarnessError as error:
+                if error.code not in ("run_ended", "lease_lost"):
+                    raise
         return True
 
     async def all_unfinished(self, chat: Chat) -> list[Execution]:

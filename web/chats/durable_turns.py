@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from web.chats.abandoning import Abandoning
 from web.chats.chat import Chat, Turn
 from web.chats.driving import Driver, leave
-from web.chats.durability import Durability
+from web.chats.durability import Durability, is_taken_back
 from web.chats.halted_kinds import HaltedWhy
-from web.chats.journal import TurnBegun
+from web.chats.journal import TurnBegun, TurnTakenBack
 from web.chats.run_output import INTERNAL, UNFINISHED
 from web.chats.taking import Taking
 from web.chats.tasks import TaskOwner
@@ -91,6 +91,7 @@ class DurableTurns(Taking):
         """Called once it is written down that a run is to stop."""
         self.to_stop: set[str] = set()
         """Runs that a person stopped here and that have no end yet, written down or not."""
+        self._taking_back: set[asyncio.Task[None]] = set()
         self._grants: dict[str, tuple[str, ...]] = {}
         self._told: dict[str, asyncio.Event] = {}
         """By run of this process: set once the page has its result."""
@@ -165,6 +166,37 @@ class DurableTurns(Taking):
         if not await durable.stop(run_id) and chat.agent is not None:
             chat.agent.cancel()
         self.stopped(run_id)
+
+    def _take_back(self, chat: Chat, turn: Turn) -> None:
+        """Takes a message back that waited, unless another server has begun with it by now."""
+        if self._durable is None:
+            self._say_taken_back(chat, turn)
+            return
+        task = self._tasks.create_task(self._take_back_durably(chat, turn, self._durable))
+        self._taking_back.add(task)
+        task.add_done_callback(self._taking_back.discard)
+
+    async def _take_back_durably(self, chat: Chat, turn: Turn, durable: Durability) -> None:
+        failures = 0
+        while True:
+            try:
+                taken = await durable.take_back(chat, turn)
+                break
+            except StoreError as error:
+                log.warning("A message is taken back once the store works: %s", error.message)
+                await asyncio.sleep(AGAIN_SECONDS[min(failures, len(AGAIN_SECONDS) - 1)])
+                failures += 1
+        if taken:
+            self._say_taken_back(chat, turn)
+            return
+        # It is a run, which stops like any; if nobody performs it after all, it waits here again.
+        self._wait_again(chat, turn)
+        await self._stop_durably(chat, turn.run_id, durable)
+
+    def _say_taken_back(self, chat: Chat, turn: Turn) -> None:
+        self._journal.write(chat, TurnTakenBack(turn.run_id))
+        self._events.append(turn.run_id, [RunResult("cancelled", "", reason="taken_back")])
+        self._changed(chat)
 
     async def _run_durably(self, chat: Chat, turn: Turn, instead_of: str | None) -> None:
         await self._perform(_Attempt(chat, TurnBegun(turn, 0.0, instead_of or ""), is_new=True))
@@ -261,7 +293,7 @@ class DurableTurns(Taking):
             services.history = without_run(services.history, begun.instead_of)
         async with self._driver.equipped(chat, turn, services) as (agent, prepare):
             execution = await durable.submit(chat, turn, agent, begun.instead_of)
-            if execution.status == "ended":
+            if execution.status == "ended" or is_taken_back(execution):
                 # By another server, or here, and the store could not say so.
                 attempt.by_another, chat.history = True, services.history
                 return

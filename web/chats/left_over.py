@@ -92,7 +92,7 @@ class LeftOver:
         async with lease:
             snapshot = await lease.read()
             chat.history = list(snapshot.history)
-            if await self._result(run_id) is not None:
+            if await self.result(run_id) is not None:
                 return True
             committed = _has(snapshot.history, run_id)
             if committed and not late:
@@ -125,7 +125,7 @@ class LeftOver:
         """The same as soon as it can be done; returns when the run has ended."""
         while True:
             try:
-                if await self._result(begun.turn.run_id) is not None:
+                if await self.result(begun.turn.run_id) is not None:
                     return
                 await self.is_free(chat)
                 # Nobody waits here with the lease: its server has a next turn, perhaps.
@@ -187,7 +187,8 @@ class LeftOver:
         self._events.append(run_id, [RunResult("completed", text, totals.usage, totals.cost)])
         await self._events.flush(run_id)
 
-    async def _result(self, run_id: str) -> Event | None:
+    async def result(self, run_id: str) -> Event | None:
+        """The last event of a run that has ended. Raises StoreError."""
         events = await self._all(run_id)
         last = events[-1] if events else None
         return last if last is not None and isinstance(last.body, RunResult) else None

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from web.chats.abandoning import Abandoning
-from web.chats.chat import Chat
+from web.chats.chat import Chat, Turn
 from web.chats.durability import Durability
 from web.chats.equipping import Equipment
 from web.chats.halted_kinds import HaltedWhy
@@ -98,12 +98,11 @@ class LookingAfter:
         load: Callable[[HarnessIdentity, str], Awaitable[None]],
     ) -> None:
         executions = await self._durable.executions()
-        found = [
-            each.submission
-            for each in await executions.unfinished()
-            # Others may keep runs in this database, too.
-            if each.steps and each.status != "paused" and "model" in each.submission.about
-        ]
+        # Others may keep runs in this database, too.
+        ours = [each for each in await executions.unfinished() if "model" in each.submission.about]
+        for each in ours:
+            await self._settle_over(each)
+        found = [each.submission for each in ours if each.steps and each.status != "paused"]
         for key in dict.fromkeys((each.identity, each.session_id) for each in found):
             # Whoever performs a run is alive, and has the lease.
             if not is_here(key) and await self._left_over.is_free_session(*key):
@@ -123,6 +122,15 @@ class LookingAfter:
             return
         if self._is_standing(watched):
             await self._go_on(watched, await self._note(execution))
+
+    async def answered(self, chat: Chat, run_id: str) -> None:
+        """Who answers what a run waits for wants it to go on, should nobody perform it: that may
+        not be known yet."""
+        if run_id in chat.transcript.halted:
+            await self.resume(chat, run_id)
+        elif (watched := self._watched.get(run_id)) is not None:
+            watched.wanted = True
+            watched.nudge.set()
 
     async def leave(self, chat: Chat, run_id: str) -> None:
         """See `RunControl.leave`."""
@@ -177,6 +185,8 @@ class LookingAfter:
             await self._left_over.end_later(chat, begun)
             return
         if not await self._left_over.is_free(chat, 0 if self._shows(watched) else FREE_SECONDS):
+            # Somebody performs it: an answer was for them.
+            watched.wanted = False
             await self._rest(watched)
             return
         execution = await executions.find(run_id)
@@ -187,6 +197,12 @@ class LookingAfter:
             await self._end(watched)
             return
         is_settled = execution.state is not None and execution.state.ending is not None
+        if not is_settled and not chat.transcript.is_open(run_id):
+            await self._settle(chat, begun)
+            chat.elsewhere = None
+            if not chat.is_busy:
+                self._turns.resume_loaded(chat)
+            return
         if is_settled or await self._may_go_on(watched, execution):
             note = await self._note(execution)
             if self._is_standing(watched):
@@ -224,6 +240,25 @@ class LookingAfter:
 
     def _shows(self, watched: _Watched) -> bool:
         return watched.begun.turn.run_id in watched.chat.transcript.halted
+
+    async def _settle_over(self, execution: Execution) -> None:
+        """Settles a run that is over for a chat that is loaded here, and that nobody has."""
+        sent = execution.submission
+        chat = self._turns.find(sent.run_id)
+        if chat is None or chat.is_busy or sent.run_id not in chat.runs:
+            return
+        if execution.fence and not chat.transcript.is_open(sent.run_id):
+            model, instead_of = (str(sent.about.get(name, "")) for name in ("model", "instead_of"))
+            turn = Turn(sent.run_id, sent.text, model, "", sent.attachments)
+            with suppress(SessionConflict):
+                await self._settle(chat, TurnBegun(turn, execution.created_at, instead_of))
+
+    async def _settle(self, chat: Chat, begun: TurnBegun) -> None:
+        """Ends a run that has its result on the page, and not where runs are written down: nothing
+        could go on before. Raises SessionConflict while somebody has the chat, and StoreError."""
+        last = await self._left_over.result(begun.turn.run_id)
+        if last is not None:
+            await self._abandoning.abandon(chat, begun, [last.body])
 
     def _show(self, watched: _Watched, why: HaltedWhy, words: str = "") -> None:
         run_id = watched.begun.turn.run_id

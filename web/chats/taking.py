@@ -12,7 +12,7 @@ from web.chats.chat import Chat, Turn
 from web.chats.entries import Entries
 from web.chats.journal import TurnSent, journal_of
 from web.harness.sessions.event_log import EventLog
-from web.harness.values.errors import HarnessError, StoreError
+from web.harness.values.errors import HarnessError, SessionConflict, StoreError
 
 KEEP_SECONDS = 4.0
 """Whoever sends a message waits no longer for a store that does not answer."""
@@ -35,6 +35,20 @@ def same_request(stands: Turn, turn: Turn) -> Turn:
             code="request_id_reused",
         )
     return stands
+
+
+def busy(chat: Chat) -> SessionConflict:
+    """For a message that was not asked to wait."""
+    if chat.transcript.halted:
+        return SessionConflict(
+            "The answer before this message stands still: it was stopped on its way.",
+            hint='Choose "Go on" or "Leave it" in the chat (resume or leave its run), or ask for '
+            'the message to wait ("queue": true).',
+        )
+    return SessionConflict(
+        "This chat is answering another message.",
+        hint='Try again when its answer has ended, or ask for it to wait ("queue": true).',
+    )
 
 
 @dataclass(slots=True, eq=False)

@@ -19,11 +19,10 @@ from web.chats.journal import (
     SpentBefore,
     StopAsked,
     TurnSent,
-    TurnTakenBack,
 )
 from web.chats.retold import RetoldRun, pictures_of
 from web.chats.run_output import RunOutput
-from web.chats.taking import same_request
+from web.chats.taking import busy, same_request
 from web.chats.tasks import TaskOwner
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.event_log import EventLog
@@ -35,7 +34,6 @@ from web.harness.values.errors import (
     SessionConflict,
     StoreError,
 )
-from web.harness.values.events import RunResult
 from web.harness.values.messages import Message
 
 log = logging.getLogger(__name__)
@@ -151,10 +149,7 @@ class Turns(DurableTurns):
         if not chat.is_busy and not chat.queue:
             self._start(chat, turn)
         elif not queue:
-            raise SessionConflict(
-                "This chat is answering another message.",
-                hint='Try again when its answer has ended, or ask for it to wait ("queue": true).',
-            )
+            raise busy(chat)
         elif len(chat.queue) >= self._limits.max_queued:
             raise LimitExceeded(
                 f"{len(chat.queue)} messages wait in this chat already, which is the limit.",
@@ -187,10 +182,9 @@ class Turns(DurableTurns):
                 self._tasks.create_task(self._stop_durably(chat, run_id, self._durable))
             else:
                 self._journal.write(chat, StopAsked(run_id))
-        elif chat.dequeue(run_id) is not None:
-            self._journal.write(chat, TurnTakenBack(run_id))
-            self._events.append(run_id, [RunResult("cancelled", "", reason="taken_back")])
+        elif (waiting := chat.dequeue(run_id)) is not None:
             self._changed(chat)
+            self._take_back(chat, waiting)
 
     def retry(self, chat: Chat, run_id: str, turn: Turn) -> Turn:
         """Runs the last turn, which failed or was stopped, once more in its place; see `send`."""
@@ -211,6 +205,8 @@ class Turns(DurableTurns):
         """Takes back what waits, stops whatever a chat does and waits until it has ended."""
         while chat.queue:
             self.stop(chat, chat.queue[0].run_id)
+        if self._taking_back:
+            await asyncio.wait(self._taking_back, timeout=LEASE_WAIT_SECONDS)
         await self.halt(chat)
 
     async def halt(self, chat: Chat) -> None:
@@ -295,7 +291,7 @@ class Turns(DurableTurns):
             return
         run_id, durable = turn.run_id, self._journal.durable
         begun = not durable
-        busy = False
+        is_taken = False
         left: ExecutionServices | None = None
 
         def ended() -> None:
@@ -330,7 +326,7 @@ class Turns(DurableTurns):
             if waits and await self._committed_later(chat, run_id, left):
                 pass  # The store works again, and nothing was lost.
             elif not begun and isinstance(error, SessionConflict):
-                busy = True
+                is_taken = True
             else:
                 if not begun:
                     self._begin(chat, turn, instead_of, self._now())
@@ -340,7 +336,7 @@ class Turns(DurableTurns):
             del self._running[run_id]
             self._stopping.discard(run_id)
             chat.turn = None
-            if busy:
+            if is_taken:
                 self._wait_again(chat, turn)
             else:
                 chat.failed = turn if output.is_unfinished and begun else None

@@ -117,9 +117,7 @@ class WrittenRuns:
 
     async def _say(self, chat: Chat, run_id: str, answer: GivenAnswer) -> None:
         await self._durable.tell(run_id, answer)
-        if run_id in chat.transcript.halted:
-            # Who answers what a run waits for wants it to go on.
-            await self._looking_after.resume(chat, run_id)
+        await self._looking_after.answered(chat, run_id)
 
     def _checked(self, chat: Chat, name: str, arguments: JsonObject) -> JsonObject:
         """Arguments that fit the tool, as far as it is known here."""

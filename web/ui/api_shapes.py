@@ -29,9 +29,9 @@ RunState = Literal["queued", "running", "asking", "paused", "ended"]
 
 CHAT_STATE_WORDS = (
     "`working`: a run is under way, or messages wait and are answered by and by; `asking`: the run "
-    "waits for a person's answer; `paused`: it was paused, and goes on when a person says so; "
-    "`failed`: the last run failed or was cut off, and nothing waits; `idle`: there is "
-    "nothing to do."
+    "waits for a person's answer; `paused`: it was paused or cut off, and stands still until it is "
+    "resumed or left; `failed`: the last run failed or was cut off, and nothing waits; `idle`: "
+    "there is nothing to do."
 )
 RUN_STATE_WORDS = (
     "`queued`: the message waits for the runs before it; `running`: it is under way; `asking`: it "

@@ -33,7 +33,8 @@ def summary_of(chat: Chat | ChatRecord) -> dict[str, Any]:
         "id": chat.id,
         "title": chat.title,
         "model": chat.record.model,
-        "state": chat.state,
+        # A run that stands still asks nothing that a program finds among its questions.
+        "state": "paused" if chat.transcript.halted else chat.state,
         "active_run": active_run(chat),
         "created_at": chat.record.created_at,
         "updated_at": chat.record.order,

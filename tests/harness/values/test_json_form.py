@@ -59,7 +59,7 @@ def test_a_value_that_holds_itself_is_refused() -> None:
         (b"\xff\xfe", "UTF-8"),
         (b"[" * 100_000, "nested"),
         (b"[" * 2_000_001, "more values"),
-        (b"1" * 5000, "not JSON"),
+        (b"1" * 5000, "too many"),
     ],
 )
 def test_text_that_is_no_whole_json_is_refused(raw: bytes, said: str) -> None:
@@ -104,3 +104,11 @@ def test_what_fits_is_told_without_writing_it() -> None:
     assert not fits({"a" * 100: 1}, 60)
     assert not fits([0] * 100, 60)
     assert not fits(10**1000, 60)
+
+
+@pytest.mark.parametrize("number", ["1" * 100_000, "1" * 100_000 + ".0"])
+def test_a_number_of_very_many_digits_is_refused_in_a_short_sentence(number: str) -> None:
+    with pytest.raises(JsonRefused, match=r"digits, which is too many|is too large") as refused:
+        parse_json(f'{{"a": {number}}}'.encode())
+    assert len(refused.value.message) < 120
+    assert "sys." not in refused.value.message

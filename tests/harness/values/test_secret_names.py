@@ -74,3 +74,25 @@ def test_a_configuration_is_under_the_same_rule() -> None:
         AgentConfig.from_dict({"token": "abc"})
     with pytest.raises(ConfigurationError, match="given twice"):
         AgentConfig.from_dict({"prompt_cache": 1, "extra": {"prompt_cache": 2}})
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("use password=hunter2secret now", f"use password={LEFT_OUT} now"),
+        ("DB_PASSWORD: 'two words'", f"DB_PASSWORD: '{LEFT_OUT}'"),
+        ('{"api_key": "abc", "n": 1}', f'{{"api_key": "{LEFT_OUT}", "n": 1}}'),
+        ("Authorization: Basic dXNlcjpw", f"Authorization: {LEFT_OUT}"),
+    ],
+)
+def test_the_value_of_a_secret_name_in_a_text_is_left_out(text: str, shown: str) -> None:
+    assert without_secrets(text) == shown
+    assert without_secrets(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["max_tokens=500", "token: 5", "def f(token: str) -> None", "My password is long", "a=b"],
+)
+def test_a_text_in_which_no_secret_is_given_stays_as_it_is(text: str) -> None:
+    assert without_secrets(text) == text

@@ -25,6 +25,9 @@ MAX_INTEGER_BITS = 4_096
 _FLOAT_BITS = 1_000
 """Whole numbers of more are too large for a float."""
 
+MAX_DIGITS = 4_300
+"""Of a whole number that is read; Python refuses more in words of its own."""
+
 MAX_BRACKETS = 2_000_000
 MAX_COMMAS = 8_000_000
 """Of one text that is read: parsed, each costs a hundred times its length, or ten."""
@@ -189,13 +192,15 @@ def _constant(name: str) -> Any:
 
 def _whole(digits: str) -> int:
     # In Python and not in C, so that other threads have their turns in a long list of numbers.
+    if len(digits) > MAX_DIGITS:
+        raise JsonRefused(f"A number in it has {len(digits):,} digits, which is too many.")
     return int(digits)
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits} is too large")
+        raise ValueError(f"{digits[:40]} is too large")
     return number
 
 

@@ -93,12 +93,23 @@ LEFT_OUT = "[left out: it looks like a secret]"
 _KEY = _LOOKS_LIKE_ONE.pattern.replace(r"\S", r"[\w.~+/=-]").removesuffix(r"\s*")
 _INSIDE = re.compile(rf"(?<![^\W_]){_KEY}")
 
+_PAIR = re.compile(
+    r"(?<![\w-])(?P<name>[A-Za-z_][\w-]{2,79})(?P<between>[\"']?[ \t]{0,3}[=:][ \t]{0,3})"
+    r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|(?:(?:Basic|Bearer|Token) +)?(?!\[left out)[^\s,;\"'()]+)"
+)
+"""A name and its value as people, shells and files write them: `NAME=value`, `name: "value"`."""
+_PLAIN = re.compile(
+    r"[\d.]+|(?:str|string|int|float|bool|bytes|any|object|true|false|null|none)", re.IGNORECASE
+)
+"""Numbers and the like are no secret, and neither is the type of a parameter in code."""
+
 
 def without_secrets(value: Any) -> Any:
     """The same JSON value with `LEFT_OUT` in place of every secret: of the texts under a name that
-    is one's, and of what looks like a key inside any other text."""
+    is one's, and in any other text of what looks like a key or is given as the value of such a
+    name."""
     if isinstance(value, str):
-        return _INSIDE.sub(LEFT_OUT, value)
+        return _PAIR.sub(_pair_hidden, _INSIDE.sub(LEFT_OUT, value))
     if isinstance(value, list):
         return [without_secrets(each) for each in value]
     if isinstance(value, dict):
@@ -107,6 +118,14 @@ def without_secrets(value: Any) -> Any:
             for name, each in value.items()
         }
     return value
+
+
+def _pair_hidden(found: re.Match[str]) -> str:
+    name, between, value = found.group("name", "between", "value")
+    if not is_secret_name(name) or _PLAIN.fullmatch(value) or LEFT_OUT in value:
+        return found.group()
+    quote = value[0] if value[0] in "\"'" else ""
+    return f"{name}{between}{quote}{LEFT_OUT}{quote}"
 
 
 def _hidden(value: Any) -> Any:
