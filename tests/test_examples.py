@@ -64,7 +64,7 @@ SAYS: dict[str, tuple[str, ...]] = {
 }
 """By the name of an example, what it prints among other things."""
 
-QUICK = ("approvals", "custom_store", "snapshots")
+QUICK = ("custom_store", "snapshots")
 """The examples that each run starts; the others are started in the long form."""
 
 

@@ -76,6 +76,7 @@ async def test_a_page_opens_at_once_and_its_list_comes_when_the_files_are_free(
             assert foot(chat) == FilesFoot(1, 1, 1)
 
 
+@pytest.mark.full
 async def test_a_page_that_waits_in_vain_says_why_and_keeps_what_it_knew(tmp_path: Path) -> None:
     async with two_chats(tmp_path, busy_seconds=0.1) as (folders, chat, _):
         await folders.show(chat)

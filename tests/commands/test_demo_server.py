@@ -74,6 +74,7 @@ def ask_for_a_long_count(process: subprocess.Popen[str]) -> None:
     assert "count_to" in answer["result"]["instructions"]
 
 
+@pytest.mark.full
 def test_closed_stdin_ends_it_quietly_in_the_middle_of_a_call(tmp_path: Path) -> None:
     with started(tmp_path) as process:
         ask_for_a_long_count(process)

@@ -103,6 +103,7 @@ def state_in_list(client: httpx.Client, chat: str) -> str:
     )
 
 
+@pytest.mark.full
 async def test_chats_are_as_they_were_after_a_kill(place: SqlPlace, tmp_path: Path) -> None:
     with server(place, tmp_path) as (process, client):
         chat = str(client.post("/api/chats", json={}).json()["id"])

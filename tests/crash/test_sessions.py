@@ -108,6 +108,7 @@ async def test_a_stopped_holder_loses_its_lease_and_writes_nothing_of_its_late_c
         assert await writer.ask("commit second") == "committed 3"
 
 
+@pytest.mark.full
 async def test_a_holder_that_lives_keeps_its_lease_beyond_its_time(place: SqlPlace) -> None:
     async with SessionWriter(place.address, 0.4) as writer:
         assert await writer.ask("acquire") == "held 0 0"
@@ -127,6 +128,7 @@ async def test_the_sessions_of_a_killed_server_are_free_at_once_on_its_machine(
     assert (await left(place, wait=0)).revision == 1
 
 
+@pytest.mark.full
 async def test_the_sessions_of_a_server_that_died_on_another_machine_are_free_within_seconds(
     tmp_path: Path,
 ) -> None:

@@ -191,6 +191,7 @@ async def test_a_run_is_paused_and_goes_on_after_a_restart(stage: Restarts) -> N
         assert (await server.events(run))[-1].data["status"] == "completed"
 
 
+@pytest.mark.full
 async def test_a_run_that_one_server_paused_goes_on_at_another_and_the_first_shows_it(
     stage: Restarts,
 ) -> None:

@@ -88,6 +88,7 @@ async def test_after_deleting_the_open_chat_a_new_one_is_offered(scene: Scene) -
     await page.wait_for_url("**/")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("secure", [True, pytest.param(False, marks=pytest.mark.full)])
 async def test_code_is_copied_also_where_there_is_no_clipboard(scene: Scene, secure: bool) -> None:
     if secure:

@@ -24,6 +24,7 @@ async def attach(page: Page, *files: Any) -> None:
     await page.locator("[data-attach]").set_input_files(list(files))
 
 
+@pytest.mark.full
 async def test_an_undo_lies_over_the_panel_that_it_came_from(stage: Stage) -> None:
     page = await stage.open(f"/chats/{await stage.server.new_chat()}")
     await page.set_viewport_size({"width": 1100, "height": 700})

@@ -39,6 +39,7 @@ async def add(page: Page, text: str, title: str = "", tags: str = "") -> None:
     await expect(more.get_by_role("status")).to_contain_text("Kept as")
 
 
+@pytest.mark.full
 async def test_what_a_model_saves_is_listed_at_once_in_every_tab(stage: Stage) -> None:
     stage.play(calls(("save_memory", {"text": "Likes tea", "category": "person"})), says("Saved."))
     page, other = await open_chat(stage), await open_chat(stage, live=False)

@@ -166,6 +166,7 @@ async def test_a_command_is_waited_for_and_sends_nothing_that_is_attached(stage:
     await expect(page.locator(".attachment")).to_be_visible()
 
 
+@pytest.mark.full
 async def test_the_last_place_in_the_queue_is_taken_without_an_error_and_a_full_one_loses_nothing(
     chromium: Browser, tmp_path: Path
 ) -> None:

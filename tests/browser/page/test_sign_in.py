@@ -34,6 +34,7 @@ async def look(page: Page, name: str) -> None:
     await page.set_viewport_size(WIDE)  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pictured", [False, pytest.param(True, marks=pytest.mark.full)])
 async def test_a_sign_in_from_the_button_to_the_tools(
     chromium: Browser, tmp_path: Path, pictured: bool

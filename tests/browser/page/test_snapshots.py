@@ -110,6 +110,7 @@ async def test_a_snapshot_is_chosen_by_the_form(stage: Stage) -> None:
     await expect(page.get_by_text("What is the total of 40 and 2?").first).to_be_visible()
 
 
+@pytest.mark.full
 async def test_instructions_and_limits_hold_from_the_next_message_on(stage: Stage) -> None:
     stage.allow_refusals()
     page = await stage.open(f"/chats/{await stage.answered('Hello', *says('Hi'))}")
@@ -135,6 +136,7 @@ async def test_instructions_and_limits_hold_from_the_next_message_on(stage: Stag
     assert request.system_prompt.startswith("Answer in verse.")
 
 
+@pytest.mark.full
 async def test_what_a_chat_used_is_counted_live_in_every_tab(stage: Stage) -> None:
     page = await stage.open(f"/chats/{await stage.answered('Hello', *says('Hi'))}")
     await page.set_viewport_size(WIDE)  # type: ignore[arg-type]

@@ -147,6 +147,7 @@ async def test_an_older_server_that_dies_while_idle_is_noticed(connections: Conn
     await until(connection, lambda status: status.state == "failed")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("protocol", ["auto", pytest.param("legacy", marks=pytest.mark.full)])
 async def test_a_server_that_was_restarted_is_connected_anew(
     connections: Connections, protocol: Protocol

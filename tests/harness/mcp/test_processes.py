@@ -20,6 +20,7 @@ from web.harness.mcp.stdio import running
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.full
 async def test_a_disconnect_ends_what_the_server_has_started(
     connections: Connections, tmp_path: Path
 ) -> None:

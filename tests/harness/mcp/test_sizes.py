@@ -116,6 +116,7 @@ async def test_a_line_that_is_too_long_fails_its_own_call_at_once(
         await connection.call("long", {})
 
 
+@pytest.mark.full
 async def test_a_list_that_changes_all_the_time_is_read_ever_less_often() -> None:
     async def fetch(cursor: str | None) -> Page[str]:
         entries: Sequence[str] = ()

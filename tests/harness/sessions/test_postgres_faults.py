@@ -98,6 +98,7 @@ async def test_events_that_are_cut_off_are_written_once(address: str, cut: Cut) 
         await log.aclose()
 
 
+@pytest.mark.full
 async def test_a_run_is_followed_at_once_and_caught_up_with_when_the_database_answers(
     address: str,
 ) -> None:

@@ -20,7 +20,7 @@ def sampled(names: Iterable[str], quick: Container[str]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("kind", sampled(KINDS, ("mix", "list", "table")))
+@pytest.mark.parametrize("kind", sampled(KINDS, ("mix",)))
 def test_twice_the_text_costs_about_twice(kind: str) -> None:
     warm()
     make = KINDS[kind]

@@ -106,6 +106,7 @@ async def test_a_run_is_performed_by_a_worker_that_makes_the_agent_itself(
     assert (len(ran_in(ran)), ran_in(tmp_path / "never")) == (6, [])
 
 
+@pytest.mark.full
 async def test_a_run_goes_on_with_another_worker_when_its_own_ends(
     place: TemporalPlace, ran: Path
 ) -> None:
@@ -124,6 +125,7 @@ async def test_a_run_goes_on_with_another_worker_when_its_own_ends(
     assert sorted(name for name, _ in ran_in(ran)) == ["look-left", "look-right", "save"]
 
 
+@pytest.mark.full
 async def test_a_worker_that_ends_gives_a_run_that_waits_to_another(
     place: TemporalPlace, ran: Path
 ) -> None:
@@ -149,6 +151,7 @@ async def test_a_worker_that_ends_gives_a_run_that_waits_to_another(
     assert len(agents) == 2
 
 
+@pytest.mark.full
 async def test_who_waits_for_a_run_that_no_worker_can_perform_is_told_why(
     place: TemporalPlace, ran: Path
 ) -> None:
@@ -303,6 +306,7 @@ async def test_a_run_is_taken_at_once_from_a_process_that_died_without_a_word(
     assert performed.result.status == "cancelled"
 
 
+@pytest.mark.full
 async def test_who_listens_hears_each_event_once_although_the_run_was_paused(
     place: TemporalPlace, ran: Path
 ) -> None:
