@@ -7,6 +7,7 @@ import pty
 import re
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -256,9 +257,11 @@ async def test_a_demo_that_is_ended_leaves_no_server_behind(
 
 @pytest.mark.full
 async def test_a_port_that_is_taken_ends_the_demo_with_words(tmp_path: Path) -> None:
-    with demo(tmp_path, "--fast", "--stay", "--kill", "tools") as first:
-        port = first.line_with("Page").split("/")[2].rpartition(":")[2]
-        with demo(tmp_path, "--port", port) as second:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with demo(tmp_path, "--port", str(port)) as second:
             status, _, errors = second.ended()
             assert status == 1
             assert f"Port {port} is taken" in errors

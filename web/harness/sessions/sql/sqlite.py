@@ -104,7 +104,8 @@ class SqliteDatabase(Engine):
             try:
                 return await self._at_once.write(checked)
             except (sqlite3.Error, OSError) as error:
-                raise sqlite_fault(error) from error
+                # A file that is gone cannot be opened either.
+                raise self._file.fault() or sqlite_fault(error) from error
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
