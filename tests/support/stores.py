@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -104,17 +105,40 @@ class SqlPlace:
     async def run(self, statement: str) -> Sequence[Sequence[Any]]:
         """Runs a statement beside all stores."""
         if self.address.startswith("sqlite"):
-            connection = sqlite3.connect(self.address.removeprefix("sqlite:///"), timeout=5)
-            try:
-                with connection:
-                    return connection.execute(statement).fetchall()
-            finally:
-                connection.close()
+            return await asyncio.to_thread(self._run_on_file, statement)
         other = await asyncpg.connect(self.address)
         try:
             return [tuple(row) for row in await other.fetch(statement)]
         finally:
             await other.close()
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        """Another program has the SQLite database for itself.
+
+        It waits for its turn in a thread: a transaction of this process, which is in its way, may
+        need the event loop to end.
+        """
+        other = await asyncio.to_thread(
+            sqlite3.connect, self._file(), isolation_level=None, check_same_thread=False
+        )
+        try:
+            await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
+            yield
+        finally:
+            # Also ends the transaction.
+            other.close()
+
+    def _file(self) -> str:
+        return self.address.removeprefix("sqlite:///")
+
+    def _run_on_file(self, statement: str) -> Sequence[Sequence[Any]]:
+        connection = sqlite3.connect(self._file(), timeout=5)
+        try:
+            with connection:
+                return connection.execute(statement).fetchall()
+        finally:
+            connection.close()
 
     async def heard_by_all(self) -> None:
         """Returns when every database that is open hears what others commit."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +27,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
     await place.aclose()
 
 
-@contextmanager
-def locked(place: SqlPlace) -> Iterator[None]:
-    """Another program has the database for itself."""
-    path = place.address.removeprefix("sqlite:///")
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    finally:
-        other.execute("ROLLBACK")
-        other.close()
-
-
 @pytest.mark.full
 async def test_an_answer_goes_on_when_the_store_works_again_and_the_page_says_so_until_then(
     stage: Restarts,
@@ -54,7 +39,7 @@ async def test_an_answer_goes_on_when_the_store_works_again_and_the_page_says_so
         chat = await server.new_chat()
         run = await server.send(chat, "Tell me")
         await server.wait_for(run, "text_delta")
-        with locked(stage.place):
+        async with stage.place.locked():
             go_on.set()
             await server.client.post(f"/chats/{chat}/draft", data={"text": "typed meanwhile"})
 
@@ -155,7 +140,7 @@ async def test_a_message_that_finds_the_store_locked_is_refused_within_seconds(
 ) -> None:
     async with stage.server(ScriptedProvider(says("Here."))) as server:
         chat = await server.new_chat()
-        with locked(stage.place):
+        async with stage.place.locked():
             began = time.monotonic()
             assert (await refused(server, chat, "hello", 503)).startswith("store_")
             assert time.monotonic() - began < 6
@@ -169,7 +154,7 @@ async def test_a_chat_that_could_not_be_made_or_renamed_in_time_is_not_and_never
 ) -> None:
     async with stage.server() as server:
         chat = await server.new_chat(title="As it was")
-        with locked(stage.place):
+        async with stage.place.locked():
             answers = await asyncio.gather(
                 server.client.post("/api/chats", json={"title": "New", "request_id": "q"}),
                 server.client.post("/api/chats", json={"title": "New"}),
@@ -201,7 +186,7 @@ async def test_a_retry_that_could_not_be_stored_in_time_is_none_and_can_be_asked
             return (await server.chat(chat))["state"] == "failed" and not leases
 
         await until(at_rest)
-        with locked(stage.place):
+        async with stage.place.locked():
             answer = await server.client.post(f"/api/runs/{run}/retry")
             assert answer.status_code == 503, answer.text
             assert (await server.chat(chat))["active_run"] is None
@@ -215,7 +200,7 @@ async def test_a_retry_that_could_not_be_stored_in_time_is_none_and_can_be_asked
 async def test_a_locked_store_is_told_on_the_page_within_seconds(stage: Restarts) -> None:
     async with stage.server() as server:
         chat = await server.new_chat()
-        with locked(stage.place):
+        async with stage.place.locked():
             began = time.monotonic()
             await server.client.post(f"/chats/{chat}/draft", data={"text": "typed"})
             await told(server, chat, "another program may have locked it")
@@ -226,10 +211,9 @@ async def test_a_locked_store_is_told_on_the_page_within_seconds(stage: Restarts
 @pytest.mark.full
 async def test_a_chat_opens_while_the_store_is_locked(stage: Restarts) -> None:
     chat = await a_chat(stage)
-    async with stage.server() as server:
-        with locked(stage.place):
-            assert "The first answer." in await page_of(server, chat)
-            assert len((await server.chat(chat))["messages"]) == 2
+    async with stage.server() as server, stage.place.locked():
+        assert "The first answer." in await page_of(server, chat)
+        assert len((await server.chat(chat))["messages"]) == 2
 
 
 async def shows_all_and_refuses(stage: Restarts, chat: str, words: str) -> None:

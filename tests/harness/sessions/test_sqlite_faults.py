@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.stores import SqlPlace
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.opening import open_stores
 from web.harness.sessions.snapshot import SessionSnapshot
+from web.harness.sessions.sql.database import Transaction
 from web.harness.sessions.sql.engine import SLOW_SECONDS
 from web.harness.sessions.sql.event_log import SqlEventLog
 from web.harness.sessions.sql.sqlite import FILE_NAME, SqliteDatabase, open_sqlite
@@ -108,17 +110,40 @@ async def test_a_locked_database_is_told_and_works_when_it_is_unlocked(tmp_path:
     async with opened(path, busy_seconds=0.05) as store:
         await commit(store, "kept")
         lease = await store.acquire(LOCAL_IDENTITY, "s")
-        locking = sqlite3.connect(path, isolation_level=None)
-        locking.execute("BEGIN IMMEDIATE")
-        error = await refused(lambda: lease.commit(SessionSnapshot(saying("kept", "more"))))
-        assert error.code == "store_locked"
-        # Reading goes on meanwhile.
-        assert (await lease.read()).history == saying("kept")
-        locking.execute("ROLLBACK")
-        locking.close()
+        async with SqlPlace(f"sqlite:///{path}").locked():
+            error = await refused(lambda: lease.commit(SessionSnapshot(saying("kept", "more"))))
+            assert error.code == "store_locked"
+            # Reading goes on meanwhile.
+            assert (await lease.read()).history == saying("kept")
         await lease.commit(SessionSnapshot(saying("kept", "more")))
         await lease.release()
         assert await read(store) == saying("kept", "more")
+
+
+async def test_another_program_gets_the_database_when_a_transaction_ends_that_awaits(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "chats.sqlite3"
+    database = await open_sqlite(path)
+    begun, wanted = asyncio.Event(), asyncio.Event()
+
+    async def awaits(transaction: Transaction) -> None:
+        await transaction.do("UPDATE harness_leases SET expires_at = 0")
+        begun.set()
+        await wanted.wait()
+
+    async def other_program() -> None:
+        await begun.wait()
+        asyncio.get_running_loop().call_later(0.05, wanted.set)
+        async with SqlPlace(f"sqlite:///{path}").locked():
+            assert wanted.is_set()
+
+    try:
+        async with asyncio.timeout(3), asyncio.TaskGroup() as tasks:
+            tasks.create_task(database.write(awaits))
+            tasks.create_task(other_program())
+    finally:
+        await database.aclose()
 
 
 async def test_a_session_whose_release_could_not_be_written_is_free_for_its_process(
@@ -128,11 +153,8 @@ async def test_a_session_whose_release_could_not_be_written_is_free_for_its_proc
     async with opened(path, busy_seconds=0.05) as store:
         lease = await store.acquire(LOCAL_IDENTITY, "s")
         await lease.commit(SessionSnapshot(saying("kept")))
-        locking = sqlite3.connect(path, isolation_level=None)
-        locking.execute("BEGIN IMMEDIATE")
-        await lease.release()
-        locking.execute("ROLLBACK")
-        locking.close()
+        async with SqlPlace(f"sqlite:///{path}").locked():
+            await lease.release()
         assert await read(store) == saying("kept")
 
 
