@@ -95,4 +95,5 @@ async def test_a_long_conversation_with_a_small_model_never_fails_for_its_length
     tenth = turns // 10
     early, late = told.seconds[2 * tenth : 5 * tenth], told.seconds[-3 * tenth :]
     if turns == LONG:
-        assert median(late) <= 1.3 * median(early)
+        # A cost that grew with the turns would be 2.4 times as large.
+        assert median(late) <= 1.5 * median(early)
