@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -24,13 +25,22 @@ gc.disable()
 # Tests are compiled once, also where others do not keep what they compile.
 sys.dont_write_bytecode = False
 
+# Each request of httpx asks ten times for this package; to find again that there is none takes as
+# long as a small request does.
+if importlib.util.find_spec("sniffio") is None:
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
+
 # How long one example takes depends on what else the machine does.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("full", deadline=None)
 
 # No test may use the keys, or depend on the settings, of the person who runs it.
 for _name in [name for name in os.environ if is_ours(name)]:
     del os.environ[_name]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("quick" if config.option.markexpr == "not full" else "full")
 
 
 def pytest_collection_finish() -> None:

@@ -64,11 +64,13 @@ def long(arguments: list[str], words: list[str]) -> Any:
         long(["serve", "--model", "demo"], ["--model", "'demo'", "PROVIDER:NAME"]),
         long(["serve", "--model", "demo:other"], ["--model", "'demo:other'", "demo:demo"]),
         long(["serve", "--model", ""], ["--model", "PROVIDER:NAME"]),
-        (["serve", "--data-dir", ""], ["--data-dir", "no folder"]),
+        long(["serve", "--data-dir", ""], ["--data-dir", "no folder"]),
         (["serve", "--host", "0.0.0.0"], ["--host", "'0.0.0.0'", "127.0.0.1"]),
         long(["serve", "--host", "192.0.2.1"], ["--host", "--identity"]),
         long(["serve", "--host", "example.org"], ["--host", "'example.org'"]),
-        (["serve", "--log-level", "loud"], ["--log-level", "'loud'", "warning"]),
+        long(["serve", "--log-level", "loud"], ["--log-level", "'loud'", "warning"]),
+        long(["serve", "--resume", "ask"], ["--resume ask", "not written down", "--store"]),
+        long(["serve", "--resume", "ask", "--backend", "none"], ["--resume ask", "--backend"]),
     ],
 )
 def test_a_wrong_request_is_one_clear_line(arguments: list[str], words: list[str]) -> None:
@@ -99,7 +101,7 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("store", "words", "code"),
     [
-        ("mysql://me:sesame@there", "--store", 2),
+        pytest.param("mysql://me:sesame@there", "--store", 2, marks=pytest.mark.full),
         ("sqlite:///{folder}/file/chats.sqlite3", "cannot be opened", 1),
         pytest.param("sqlite:///{folder}/file.sqlite3", "damaged", 1, marks=pytest.mark.full),
         pytest.param("sqlite:///{folder}/newer.sqlite3", "schema 99", 1, marks=pytest.mark.full),
@@ -124,6 +126,48 @@ def test_a_store_that_cannot_be_used_is_one_clear_line(
     assert words in only_line(done)
     assert done.returncode == code
     assert "sesame" not in done.stderr
+
+
+NO_TEMPORAL = "temporal://127.0.0.1:1/default?events=sqlite:///{folder}/runs.db"
+
+
+@pytest.mark.full
+def test_what_temporal_does_not_do_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    address = NO_TEMPORAL.format(folder=tmp_path)
+    done = run("serve", "--port", "0", "--backend", address, "--resume", "ask")
+    assert "--resume ask: Temporal goes on with answers by itself" in only_line(done)
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.full
+def test_without_its_package_temporal_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    options = ["serve", "--port", "0", "--backend", NO_TEMPORAL.format(folder=tmp_path)]
+    # Python's own way to say that a module is not there.
+    script = (
+        "import sys; sys.modules['temporalio'] = None; from web.__main__ import main; "
+        f"sys.exit(main({options!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=CHECKOUT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert "The package for Temporal is not installed." in only_line(done)
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.full
+def test_a_server_without_its_temporal_starts_and_says_so(tmp_path: Path) -> None:
+    options = ("--backend", NO_TEMPORAL.format(folder=tmp_path), "--data-dir", str(tmp_path))
+    with serving(*options) as server:
+        assert "answers go through Temporal at 127.0.0.1:1/default" in server.greeting
+        within(20, lambda: "Runs wait: Temporal cannot be reached" in server.stderr())
 
 
 def test_a_variable_that_is_no_setting_is_told_and_serves_all_the_same(tmp_path: Path) -> None:
@@ -158,6 +202,7 @@ def test_servers_that_cannot_be_read_are_one_clear_line(tmp_path: Path) -> None:
     assert str(file) in line
 
 
+@pytest.mark.full
 def test_a_server_of_every_chat_delays_nothing_and_ends_with_the_program(tmp_path: Path) -> None:
     # It never answers: the address is printed and pages are there all the same.
     args = [str(CHECKOUT / "tests/support/silent_server.py"), str(tmp_path / "pids")]

@@ -187,6 +187,37 @@ def test_a_refusal_names_the_variable_in_one_line(name: str, value: str) -> None
     assert "\n" not in refusal.value.message
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        (
+            "LIMITS__MAX_CHATS",
+            "many",
+            "'many' is not allowed. A limit is a whole number, 1 or more.",
+        ),
+        ("LIMITS__MAX_CHATS", "0", "'0' is not allowed."),
+        ("LIMITS__MAX_CHATS", "1.5", "'1.5' is not allowed."),
+        ("LIMITS__MAX_CHATS", "9" * 5_000, "A limit is a whole number"),
+        ("LIMITS__MAX_CHATS__MORE", "5", "A limit is a whole number"),
+        ("LIMITS__MAX_CHAT", "5", "there is no limit of this name. Did you mean MAX_CHATS?"),
+        ("LIMITS__", "5", "there is no limit of this name. README lists them all."),
+        ("LIMITS", "many", "Each limit has a variable of its own"),
+        ("LIMITS", "[1]", "A limit is a whole number"),
+        ("MEMORY", "perhaps", "'perhaps' is neither on nor off."),
+    ],
+)
+def test_a_refusal_says_what_was_given_and_what_is_allowed(
+    name: str, value: str, words: str
+) -> None:
+    with variables(**{f"HARNESS_WEB_{name}": value}), pytest.raises(ConfigurationError) as refusal:
+        read_settings()
+    message = refusal.value.message
+    assert message.startswith(f"HARNESS_WEB_{name.removesuffix('__MORE')}: ")
+    assert words in message
+    assert "nput" not in message
+    assert len(message) < 200
+
+
 def test_mcp_servers_come_from_a_file_and_take_variables(tmp_path: Path) -> None:
     file = tmp_path / "servers.json"
     file.write_text('{"mcpServers": {"time": {"command": "run", "env": {"A_KEY": "${A_KEY}"}}}}')

@@ -21,7 +21,7 @@ from pydantic import (
     ValidationError,
     field_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
 from web.harness.mcp.spec import ServerSpec, read_servers
 from web.harness.mcp.tokens import FileTokenStore, TokenStore
@@ -33,6 +33,7 @@ from web.harness.values.price_list import read_prices
 from web.harness.values.usage import Prices
 from web.paths import default_data_dir
 from web.server_limits import ServerLimits
+from web.setting_faults import said_of
 from web.ui.identity import (
     LocalPerson,
     RequestIdentity,
@@ -280,8 +281,13 @@ def read_settings(options: Mapping[str, Any] | None = None) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = [str(step) for step in first["loc"]]
-        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
-        raise ConfigurationError(f"{_source(path, given)}: {said}.") from None
+        raise ConfigurationError(f"{_source(path, given)}: {said_of(first)}.") from None
+    except SettingsError:
+        # The one variable that would have to be JSON.
+        raise ConfigurationError(
+            "HARNESS_WEB_LIMITS: this is not JSON. Each limit has a variable of its own, such as "
+            "HARNESS_WEB_LIMITS__MAX_CHATS."
+        ) from None
     _check_reach(settings, given)
     if "store" in settings.model_fields_set and settings.chat_store != settings.store:
         raise ConfigurationError(

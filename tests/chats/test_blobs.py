@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
 import pytest
 
-from web.chats.blobs import InMemoryBlobs
+from web.chats.blobs import InMemoryBlobs, StoredBlobs
 from web.chats.links import web_host
+from web.chats.tasks import TaskOwner
+from web.harness.sessions import records
+from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.tools.tool import Blob
+from web.harness.values.errors import StoreError
 
 
 def blob(content: bytes) -> Blob:
@@ -38,6 +43,37 @@ def test_one_that_is_too_large_is_refused_and_costs_no_other_its_place() -> None
     assert store.keep(small)
     assert not store.keep(blob(b"too large"))
     assert store.get(small.sha256) == small
+
+
+class FailingBlobs(records.InMemoryBlobs):
+    """A store that does not work for the first few times; `kept` is set once something is in it."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__()
+        self.failures = failures
+        self.kept = asyncio.Event()
+
+    async def keep(
+        self, identity: HarnessIdentity, session_id: str, blob: records.KeptBlob
+    ) -> bool:
+        if self.failures:
+            self.failures -= 1
+            raise StoreError("The disk is full.", code="store_full")
+        self.kept.set()
+        return await super().keep(identity, session_id, blob)
+
+
+@pytest.mark.anyio
+async def test_what_could_not_be_stored_is_stored_once_the_store_works_again() -> None:
+    stored, picture = FailingBlobs(failures=2), blob(b"picture")
+    async with asyncio.timeout(10), TaskOwner() as tasks:
+        store = StoredBlobs(stored, LOCAL_IDENTITY, "chat", tasks, again_seconds=0)
+        assert store.keep(picture)
+        assert not store.is_stored
+        await stored.kept.wait()
+        await store.flush()
+        assert store.is_stored
+        assert await stored.get(LOCAL_IDENTITY, "chat", picture.sha256) is not None
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,32 @@ from web.chats.stored_records import StoredChatRecords
 from web.chats.tasks import TaskOwner
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.sessions.process import ProcessLease
 from web.harness.sessions.records import InMemoryRecords
+from web.harness.values.errors import SessionConflict
 
 pytestmark = pytest.mark.anyio
+
+
+class Watched(InMemorySessionStore):
+    """Sessions that count who looks for one that is in use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._looks = asyncio.Semaphore(0)
+
+    async def acquire(
+        self, identity: HarnessIdentity, session_id: str, *, wait: float = 0
+    ) -> ProcessLease:
+        try:
+            return await super().acquire(identity, session_id, wait=wait)
+        except SessionConflict:
+            self._looks.release()
+            raise
+
+    async def looked_at(self, times: int) -> None:
+        for _ in range(times):
+            await self._looks.acquire()
 
 
 @dataclass
@@ -25,7 +48,7 @@ class Stage:
     """`here` are the chats that are loaded, `found` says which was loaded last."""
 
     orphans: Orphans
-    sessions: InMemorySessionStore
+    sessions: Watched
     records: StoredChatRecords
     here: set[str]
     found: asyncio.Queue[str]
@@ -56,7 +79,7 @@ async def stage(around: float) -> AsyncIterator[Stage]:
         found.put_nowait(chat_id)
 
     async with TaskOwner() as tasks:
-        sessions, records = InMemorySessionStore(), StoredChatRecords(InMemoryRecords(), tasks)
+        sessions, records = Watched(), StoredChatRecords(InMemoryRecords(), tasks)
         orphans = Orphans(
             tasks,
             sessions,
@@ -91,6 +114,14 @@ async def test_a_chat_that_somebody_runs_is_left_alone_until_nobody_does(stage: 
         assert await asyncio.wait_for(stage.found.get(), 10) == "left"
         assert stage.found.empty()
     assert await asyncio.wait_for(stage.found.get(), 10) == "run"
+
+
+async def test_a_chat_that_was_run_for_long_is_found_as_soon_as_any_other(stage: Stage) -> None:
+    async with await stage.sessions.acquire(LOCAL_IDENTITY, "run"):
+        await stage.put("run", "working")
+        async with asyncio.timeout(10):
+            await stage.sessions.looked_at(12)
+    assert await asyncio.wait_for(stage.found.get(), 3) == "run"
 
 
 async def test_a_chat_whose_change_nobody_heard_of_is_found_once_something_was_missed(

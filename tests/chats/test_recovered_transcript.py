@@ -9,7 +9,6 @@ from web.chats.asked import AskedQuestions, find_asked, find_uncertain
 from web.chats.halted_kinds import Halted, Recovery
 from web.chats.kinds import Answer, Call, CallStatus, Foot, Notice, PartData
 from web.chats.transcript import ALONE, UNREACHABLE
-from web.harness.agent.run import PAUSED
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
@@ -111,11 +110,6 @@ def test_a_run_that_goes_on_and_only_waits_for_its_person_stands_still_no_more()
     assert not page.transcript.halted
     status = page.transcript.status
     assert (status.state, status.questions) == ("asking", 1)
-
-
-def test_a_pause_says_what_becomes_of_a_half_written_answer() -> None:
-    page = Page().happens(TextDelta(M, "The first half. "), AttemptReset(M, 1, PAUSED))
-    assert notices(page) == ["What was being written is written anew when it goes on."]
 
 
 def test_what_it_asked_for_before_it_was_cut_off_is_not_open_any_more() -> None:
@@ -236,11 +230,11 @@ def test_a_run_that_was_cut_off_asks_whether_it_goes_on_until_it_does() -> None:
     assert (page.transcript.status.state, page.transcript.status.questions) == ("asking", 1)
     assert (page.call().status, page.call().waits) == ("unknown", False)
     assert notices(page) == []
-    page.happens(Note("The server was stopped; going on."), STARTED)
+    page.happens(Note("The server was stopped here; the answer goes on below."), STARTED)
     assert halted(page) == []
     assert page.call().status == "running"
     assert page.transcript.status.state == "working"
-    assert notices(page) == ["The server was stopped; going on."]
+    assert notices(page) == ["The server was stopped here; the answer goes on below."]
 
 
 def test_a_question_that_waited_is_still_there_while_the_run_stands_still() -> None:

@@ -63,8 +63,8 @@ class Page:
         self.numbers = itertools.count(1)
         self.transcript.begin("r", "hello", 100.0, "demo:demo")
 
-    def happens(self, *bodies: EventBody) -> Page:
-        self.transcript.fold("r", [Event(next(self.numbers), 103.0, body) for body in bodies])
+    def happens(self, *bodies: EventBody, at: float = 103.0) -> Page:
+        self.transcript.fold("r", [Event(next(self.numbers), at, body) for body in bodies])
         return self
 
     def log(self) -> list[PartData]:

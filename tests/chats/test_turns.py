@@ -91,6 +91,33 @@ async def test_a_busy_chat_refuses_or_queues_and_a_queued_message_follows() -> N
         assert [message.text for message in chat.messages] == ["first", "ab", "second", "second"]
 
 
+async def test_a_queued_message_says_what_it_waits_for() -> None:
+    provider = ScriptedProvider(calls(("save", {"text": "x"})), says("saved"), says("second"))
+    async with chat_room(provider, asking_tools()) as room:
+        chat = await room.new_chat()
+        first = await room.say(chat, "first")
+        second = await room.say(chat, "second")
+
+        def waits() -> Queued:
+            (shown,) = log_of(chat, "queue")
+            assert isinstance(shown, Queued)
+            return shown
+
+        assert waits() == Queued(second.run_id, "second")
+        asked = await room.event(first.run_id, lambda body: isinstance(body, ApprovalRequired))
+        assert isinstance(asked, ApprovalRequired)
+        assert waits().behind == "asking"
+        await room.chats.decide(chat, asked.key, "allow")
+        assert (await room.result(second.run_id)).text == "second"
+        chat.enqueue(second)
+        chat.transcript.begin("r", "third", 1.0, "demo:demo")
+        assert waits().behind == "working"
+        chat.transcript.halt("r", "paused")
+        assert waits().behind == "halted"
+        chat.transcript.go_on("r")
+        assert waits().behind == "working"
+
+
 async def test_a_queued_message_can_be_taken_back() -> None:
     go_on = asyncio.Event()
     async with chat_room(ScriptedProvider([go_on, *says("b")])) as room:

@@ -40,14 +40,20 @@ def test_beyond_loopback_it_serves_those_who_sign_in(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (["--host", "0.0.0.0"], "--host: '0.0.0.0' is not this machine alone"),
-        (["--identity", "header:X-User"], "Give the address of the proxy"),
+        pytest.param(
+            ["--identity", "header:X-User"],
+            "Give the address of the proxy",
+            marks=pytest.mark.full,
+        ),
         pytest.param(
             ["--identity", "header:X-User", "--trusted-proxy", "0.0.0.0/0"],
             "everybody",
             marks=pytest.mark.full,
         ),
         pytest.param(["--identity", "token:none/there"], "does not exist", marks=pytest.mark.full),
-        (["--identity", "token:{shared}"], "can be read by others"),
+        pytest.param(
+            ["--identity", "token:{shared}"], "can be read by others", marks=pytest.mark.full
+        ),
         pytest.param(
             ["--trusted-proxy", "10.0.0.1"], "trusted with nothing", marks=pytest.mark.full
         ),

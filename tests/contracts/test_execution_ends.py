@@ -139,7 +139,7 @@ async def test_a_run_that_has_ended_keeps_its_steps_and_takes_nothing_more(
     assert (await runs.submit(submission("x", "request of r"))).submission.run_id == "r"
 
 
-async def test_an_ended_run_keeps_what_a_person_was_asked_and_no_state_of_the_request(
+async def test_an_ended_run_keeps_what_a_person_was_asked_and_nothing_of_the_answer(
     runs: Executions,
 ) -> None:
     journal = await begun(runs)
@@ -147,14 +147,18 @@ async def test_an_ended_run_keeps_what_a_person_was_asked_and_no_state_of_the_re
         round_of_calls(1)[2].calls[0],
         input={"key": "k", "request": {"mode": "form"}, "state": "sealed"},
     )
+    typed = {"action": "accept", "content": {"pin": "1234"}}
+    answered = replace(asked, input={**(asked.input or {}), "answer": typed})
     journal.write(Step("input_asked", calls=(asked,)), state(1))
+    journal.write(Step("input_answered", calls=(answered,)), state(1))
     journal.write(round_of_calls(1)[1], state(2))
     await journal.settled()
     assert (await runs.steps("r"))[0].step.calls == (asked,)
     await runs.end("r", 1, "completed")
-    first, second = await runs.steps("r")
-    assert first.step.calls[0].input == {"key": "k", "request": {"mode": "form"}}
-    assert second.step == round_of_calls(1)[1]
+    first, second, third = await runs.steps("r")
+    for each in (first, second):
+        assert each.step.calls[0].input == {"key": "k", "request": {"mode": "form"}}
+    assert third.step == round_of_calls(1)[1]
 
 
 async def test_a_run_whose_result_was_written_before_it_died_takes_steps_and_no_second_result(

@@ -70,16 +70,17 @@ async def test_a_message_is_taken_once_whoever_sends_it_again(
     assert again.created_at > 1_000_000_000
 
 
-async def test_a_message_is_withdrawn_only_while_nobody_else_knows_of_it(
+async def test_a_message_is_withdrawn_until_somebody_is_about_to_begin_with_it(
     sql_place: SqlPlace, runs: Executions
 ) -> None:
     there = runs_of(await sql_place.backend())
     await runs.submit(submission())
+    await there.submit(submission("other run"))
     assert await there.withdraw("r")
     assert not await runs.withdraw("r")
     assert await runs.find("r") is None
     await runs.submit(submission())
-    await there.submit(submission("other run"))
+    await there.set_status("r", "running", 0)
     assert not await runs.withdraw("r")
     await runs.submit(submission("t", "another request"))
     await there.begin("t")

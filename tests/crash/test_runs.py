@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.cut_run import CutRun
+from tests.support.cut_run import cut_run
 from tests.support.durable_process import DurableProcesses, durable_processes
 from tests.support.durable_run import ANSWER, durable_agent, ran_in
 from tests.support.stores import SqlPlace, new_place
@@ -19,8 +21,33 @@ from web.harness.values.events import ApprovalRequired, Resolution
 
 pytestmark = pytest.mark.anyio
 
+full = pytest.mark.full
+
 POLICIES: tuple[ReplayPolicy, ...] = ("safe", "idempotent", "manual")
-KINDS = ("sqlite", "postgresql")
+WAYS: list[tuple[ReplayPolicy, Resolution]] = [
+    *((replay, "retry") for replay in POLICIES),
+    # Nothing else is ever uncertain.
+    ("manual", "result"),
+    ("manual", "abort"),
+]
+
+AT_ONCE = 4
+"""Runs that are cut off side by side: most of their time they wait until a process is missed."""
+
+HALVES = 2
+"""A run over Temporal has some 85 boundaries, and each takes seconds: one test has every second."""
+
+
+async def until_none_is_left(
+    killed_after: Callable[[int], Awaitable[str]], start: int = 0, step: int = 1
+) -> list[str]:
+    """Kills a run after so many boundaries, each time in a run of its own; the names of those where
+    it was killed. It is given '' where a run had no more of them."""
+    passed: list[str] = []
+    while "" not in passed:
+        numbers = itertools.count(start + len(passed) * step, step)
+        passed += await asyncio.gather(*map(killed_after, itertools.islice(numbers, AT_ONCE)))
+    return passed[: passed.index("")]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +56,7 @@ def processes() -> Iterator[DurableProcesses]:
         yield processes
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=full)])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
     place = await new_place(request.param, tmp_path)
     assert isinstance(place, SqlPlace)
@@ -38,11 +65,20 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 @pytest.mark.parametrize(
-    ("kind", "replay", "boundary"),
+    ("kind", "replay", "resolve", "boundary"),
     [
-        ("sqlite", "manual", "save"),
-        pytest.param("sqlite", "safe", "model answer 3", marks=pytest.mark.full),
-        ("postgresql", "idempotent", "look right"),
+        ("sqlite", "manual", "retry", "save"),
+        pytest.param("sqlite", "safe", "retry", "model answer 3", marks=full),
+        ("postgresql", "idempotent", "retry", "look right"),
+        *(
+            pytest.param("temporal", "manual", resolve, boundary, marks=full)
+            for resolve, boundary in (
+                *itertools.product(("result", "abort"), ("look left", "save")),
+                # Which a run comes to once.
+                *itertools.product(("retry",), ("gives start", "gives claimed")),
+                *itertools.product(("retry",), ("gives task answers", "takes task finish")),
+            )
+        ),
     ],
 )
 async def test_a_run_that_is_killed_goes_on_in_a_fresh_process(
@@ -50,78 +86,95 @@ async def test_a_run_that_is_killed_goes_on_in_a_fresh_process(
     tmp_path: Path,
     kind: str,
     replay: ReplayPolicy,
+    resolve: Resolution,
     boundary: str,
 ) -> None:
-    place = await new_place(kind, tmp_path)
-    assert isinstance(place, SqlPlace)
-    try:
-        run = CutRun(processes, place, tmp_path / "ran", replay)
+    async with cut_run(processes, kind, tmp_path, replay, resolve) as run:
         child = await run.begin()
         await child.reached(boundary)
         await run.goes_on(child)
-    finally:
-        await place.aclose()
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("resolve", ["retry", "result", "abort"])
-@pytest.mark.parametrize("replay", POLICIES)
-@pytest.mark.parametrize("kind", KINDS)
+@full
+@pytest.mark.parametrize(
+    ("kind", "replay", "resolve", "start", "step"),
+    [
+        *((kind, *way, 0, 1) for kind in ("sqlite", "postgresql") for way in WAYS),
+        *(("temporal", *way, half, HALVES) for way in WAYS[:3] for half in range(HALVES)),
+    ],
+)
 async def test_a_run_goes_on_wherever_it_was_killed(
     processes: DurableProcesses,
     tmp_path: Path,
     kind: str,
     replay: ReplayPolicy,
     resolve: Resolution,
+    start: int,
+    step: int,
 ) -> None:
-    if replay != "manual" and resolve != "retry":
-        pytest.skip("nothing is uncertain")
-    boundaries = 0
-    while True:
+    async def killed_after(boundaries: int) -> str:
         folder = tmp_path / str(boundaries)
-        folder.mkdir()
-        place = await new_place(kind, folder)
-        assert isinstance(place, SqlPlace)
-        try:
-            run = CutRun(processes, place, folder / "ran", replay, resolve)
+        async with cut_run(processes, kind, folder, replay, resolve) as run:
             child = await run.begin()
             if not await child.passed(boundaries):
-                break
+                return ""
             await run.goes_on(child)
-        finally:
-            await place.aclose()
-        boundaries += 1
-    assert boundaries > 25
+            return child.boundaries[-1]
+
+    passed = await until_none_is_left(killed_after, start, step)
+    assert len(passed) > 25
+    assert set(passed) >= ({"gives news", "takes news"} if kind == "temporal" else {"committed"})
 
 
-@pytest.mark.full
+@full
 @pytest.mark.parametrize("replay", POLICIES)
 @pytest.mark.parametrize("first", ["calls_started", "look right", "save"])
 async def test_a_run_goes_on_though_whoever_went_on_with_it_was_killed_too(
     processes: DurableProcesses, tmp_path: Path, replay: ReplayPolicy, first: str
 ) -> None:
-    boundaries = 0
-    while True:
-        folder = tmp_path / str(boundaries)
-        folder.mkdir()
-        place = await new_place("sqlite", folder)
-        assert isinstance(place, SqlPlace)
-        try:
-            run = CutRun(processes, place, folder / "ran", replay)
+    async def killed_after(boundaries: int) -> str:
+        async with cut_run(processes, "sqlite", tmp_path / str(boundaries), replay) as run:
             child = await run.begin()
             await child.reached(first)
             second = await run.next(await run.killed(child), watched=True)
             if not await second.passed(boundaries):
-                break
+                return ""
             found = await run.killed(second)
             await run.ends_well(found, await run.next(found))
-        finally:
-            await place.aclose()
-        boundaries += 1
-    assert boundaries > 10
+            return second.boundaries[-1]
+
+    assert len(await until_none_is_left(killed_after)) > 10
 
 
-@pytest.mark.full
+@full
+@pytest.mark.parametrize("half", range(HALVES))
+async def test_a_run_goes_on_wherever_its_worker_was_killed(
+    processes: DurableProcesses, tmp_path: Path, half: int
+) -> None:
+    """While the process that waits for the run, and has its session, lives on."""
+
+    async def killed_after(boundaries: int) -> str:
+        replay = POLICIES[boundaries % len(POLICIES)]
+        async with cut_run(processes, "temporal", tmp_path / str(boundaries), replay) as run:
+            worker = await run.start("work", watched=True)
+            web = await run.start("run", workers="elsewhere")
+            waiting = asyncio.ensure_future(web.ended())
+            # It has no end of its own.
+            waiting.add_done_callback(lambda _: worker.end())
+            stands = await worker.passed(boundaries)
+            found = await run.worker_killed(worker)
+            other = await run.start("work")
+            await waiting
+            await run.ends_well(found, web)
+            await other.kill()
+            return worker.boundaries[-1] if stands else ""
+
+    passed = await until_none_is_left(killed_after, half, HALVES)
+    assert len(passed) > 25
+    assert set(passed) >= {"gives news", "takes news"}
+
+
+@full
 async def test_one_of_two_processes_that_resume_a_run_has_it(
     processes: DurableProcesses, place: SqlPlace, tmp_path: Path
 ) -> None:

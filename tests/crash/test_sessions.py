@@ -21,6 +21,16 @@ from web.harness.values.events import Note
 pytestmark = pytest.mark.anyio
 
 
+def first(*kinds: str) -> pytest.MarkDecorator:
+    """The first of two kinds of place is quick, the other one for the long form."""
+    quick, long = kinds
+    places = [quick, pytest.param(long, marks=pytest.mark.full)]
+    return pytest.mark.parametrize("place", places, indirect=True)
+
+
+SQLITE = first("sqlite", "postgresql")
+POSTGRESQL = first("postgresql", "sqlite")
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
     place = await new_place(request.param, tmp_path)
@@ -55,6 +65,7 @@ async def kill_while_it_commits(place: SqlPlace, kills: int, commits: int) -> No
         assert snapshot.state == {"count": snapshot.revision}
 
 
+@SQLITE
 async def test_a_server_that_is_killed_while_it_commits_loses_no_acknowledged_commit(
     place: SqlPlace,
 ) -> None:
@@ -88,6 +99,7 @@ async def test_a_server_that_is_killed_while_it_logs_loses_no_event_that_was_sho
     ]
 
 
+@POSTGRESQL
 async def test_a_stopped_holder_loses_its_lease_and_writes_nothing_of_its_late_commit(
     place: SqlPlace,
 ) -> None:
@@ -118,6 +130,7 @@ async def test_a_holder_that_lives_keeps_its_lease_beyond_its_time(place: SqlPla
         assert await writer.ask("commit first") == "committed 1"
 
 
+@SQLITE
 async def test_the_sessions_of_a_killed_server_are_free_at_once_on_its_machine(
     place: SqlPlace,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,6 +105,38 @@ async def test_a_message_that_is_sent_while_temporal_is_gone_is_answered_when_it
         events = await server.events(run)
         assert numbers(events) == list(range(1, len(events) + 1))
         assert await rest(server, chat) == ["Are you there?", "Here."]
+
+
+@pytest.mark.parametrize("works", [False, True], ids=["here", "worker"])
+async def test_stop_works_while_temporal_is_gone_and_the_page_says_so_at_once(
+    servers: Servers, temporal: TemporalServer, page: Page, works: bool
+) -> None:
+    """Also of an answer that a worker writes; the next message is answered when it is back."""
+    servers.model.script(half("The first half. "))
+    servers.works = works
+    async with servers.server() as server:
+        chat = await server.new_chat()
+        await page.goto(f"{server.address}/chats/{chat}")
+        run = await server.send(chat, "Tell me all")
+        log, status = page.get_by_role("log"), page.locator("#status-line")
+        await expect(log).to_contain_text("The first half.")
+        temporal.kill()
+        await page.get_by_role("button", name="Stop", exact=True).click()
+        await expect(status).to_contain_text("Stop")
+        await asyncio.wait_for(servers.model.exchanges[0].client_gone.wait(), 5)
+        events = await server.events(run)
+        assert events[-1].data["status"] == "cancelled"
+        assert [event.type for event in events].count("run_result") == 1
+        assert numbers(events) == list(range(1, len(events) + 1))
+        await expect(status).to_contain_text("Stopped")
+        await expect(log).to_contain_text("The first half.")
+        await expect(log).not_to_contain_text(UNREACHABLE)
+        servers.model.default = says("Here.")
+        following = await server.send(chat, "Are you there?")
+        await waits_for(server, following, "temporal")
+        temporal.start()
+        assert (await server.events(following))[-1].data["text"] == "Here."
+        assert (await rest(server, chat))[-2:] == ["Are you there?", "Here."]
 
 
 async def test_a_worker_that_is_killed_costs_nothing_but_time_and_the_page_says_who_is_missing(

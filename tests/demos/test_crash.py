@@ -109,6 +109,7 @@ def count(told: str, tool: str) -> str:
     return match[1]
 
 
+@pytest.mark.full
 async def test_an_answer_goes_on_after_its_server_was_killed_while_tools_ran(
     tmp_path: Path,
 ) -> None:

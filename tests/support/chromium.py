@@ -23,6 +23,8 @@ _FEATURES = (
     # test: it costs a second of CPU each time.
     "WebUIOmniboxPopup",
     "WebUIOmniboxAimPopup",
+    # A process that waits for a next page, beside each that is open: it is started and thrown away.
+    "SpareRendererForSitePerProcess",
     # What Playwright turns off and a list of ours would turn on again.
     "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose",

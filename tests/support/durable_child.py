@@ -30,8 +30,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.support.durable_run import durable_agent
+from web.harness.agent.agent import Agent
 from web.harness.loop.state import RunState
+from web.harness.runtime.addresses import is_temporal, store_of_backend
 from web.harness.runtime.agent_runtime import AgentRuntime
+from web.harness.runtime.backend import Backend
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.questions import Question
 from web.harness.runtime.sql import SqlBackend
@@ -55,19 +58,24 @@ from web.harness.values.events import (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a child does: begins a run or goes on with one, and how it answers."""
+    """What a child does: begins a run or goes on with one, and how it answers.
+
+    With an address of Temporal it performs the run itself, or leaves that to `workers` that are
+    `elsewhere`: children that `work`.
+    """
 
     socket: str
     address: str
     ran: str
     replay: ReplayPolicy
-    do: Literal["run", "resume"]
+    do: Literal["run", "resume", "work"]
     watched: bool = False
     resolve: Resolution = "retry"
     lease_seconds: float = 1.0
     after: int = 0
     answers: bool = True
     wait: float = 10
+    workers: Literal["here", "elsewhere"] = "here"
 
 
 class WatchedDatabase:
@@ -129,7 +137,8 @@ class Child:
 
     async def stores(self) -> Stores:
         plan = self._plan
-        database: Any = WatchedDatabase(await open_database(plan.address), self)
+        opened = await open_database(store_of_backend(plan.address))
+        database: Any = WatchedDatabase(opened, self)
         events = SqlEventLog(database, time.time)
         executions = WatchedExecutions(database, events)
         executions.child = self
@@ -142,11 +151,32 @@ class Child:
             executions,
         )
 
+    def backend(self, stores: Stores) -> Backend:
+        plan = self._plan
+        if not is_temporal(plan.address):
+            return SqlBackend(stores)
+        # It loads a library of 40 MB, which the tests of other backends need not wait for.
+        from tests.support.watched_temporal import WatchedTemporal
+
+        return WatchedTemporal(plan.address, stores, self.at, plan.workers)
+
+    def agent(self) -> Agent:
+        return durable_agent(Path(self._plan.ran), self._plan.replay, self.at)
+
+    async def work(self) -> None:
+        """Performs what is left to workers, until it is killed."""
+        from tests.support.temporal_runs import crew_of
+        from tests.support.watched_temporal import WatchedTemporal
+
+        backend = self.backend(await self.stores())
+        assert isinstance(backend, WatchedTemporal)
+        async with backend.working(crew_of(backend, self.agent), grace=0):
+            await asyncio.Event().wait()
+
     async def perform(self) -> None:
         plan = self._plan
         stores = await self.stores()
-        agent = durable_agent(Path(plan.ran), plan.replay, self.at)
-        runtime = AgentRuntime(agent, backend=SqlBackend(stores))
+        runtime = AgentRuntime(self.agent(), backend=self.backend(stores))
         try:
             async with runtime:
                 handle = await (
@@ -196,7 +226,8 @@ class Child:
 def perform(plan: Plan) -> None:
     with Client(plan.socket, "AF_UNIX") as connection:
         connection.send(("hello", os.getpid()))
-        asyncio.run(Child(plan, connection).perform())
+        child = Child(plan, connection)
+        asyncio.run(child.work() if plan.do == "work" else child.perform())
 
 
 def main() -> None:
@@ -211,6 +242,8 @@ def main() -> None:
     # Without a buffer, which a child would have a copy of.
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as lines:
         while line := lines.readline():
+            if b'"temporal:' in line:
+                import_module("tests.support.watched_temporal")
             if os.fork() == 0:
                 status = 1
                 try:

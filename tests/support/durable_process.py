@@ -50,7 +50,7 @@ class DurableChild:
             assert await self._take(), f"It has ended. {self.failed}"
 
     async def _take(self) -> tuple[Any, ...]:
-        message = await asyncio.to_thread(self._receive)
+        message = await self._receive()
         match message:
             case ("hello", pid):
                 self._pid = pid
@@ -94,18 +94,39 @@ class DurableChild:
     def wake(self) -> None:
         os.kill(self._pid, signal.SIGCONT)
 
+    async def hello(self) -> None:
+        """Before it has said its number nothing can be done with it."""
+        while not self._pid:
+            assert await self._take(), "It has ended at once."
+
+    def end(self) -> None:
+        """kill -9. Whoever takes what it says comes to the end of it."""
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+
     async def kill(self) -> None:
         """kill -9, and takes what it still said."""
-        os.kill(self._pid, signal.SIGKILL)
+        self.end()
         while await self.next_boundary():
             pass
 
-    def _receive(self) -> tuple[Any, ...]:
+    async def _receive(self) -> tuple[Any, ...]:
+        if not self._connection.poll():
+            await self._says_something()
         with suppress(EOFError, ConnectionResetError):
-            if not self._connection.poll(ANSWER_SECONDS):
-                raise AssertionError(f"It stands still. It passed {self.boundaries}.")
             return tuple(self._connection.recv())
         return ()
+
+    async def _says_something(self) -> None:
+        # Not in a thread, of which there are fewer than children that are waited for.
+        loop, heard = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._connection.fileno(), heard.set)
+        try:
+            await asyncio.wait_for(heard.wait(), ANSWER_SECONDS)
+        except TimeoutError:
+            raise AssertionError(f"It stands still. It passed {self.boundaries}.") from None
+        finally:
+            loop.remove_reader(self._connection.fileno())
 
 
 class DurableProcesses:
@@ -130,7 +151,9 @@ class DurableProcesses:
             self._process.stdin.flush()
             accepted, _ = await asyncio.to_thread(listener.accept)
         accepted.setblocking(True)
-        return DurableChild(Connection(accepted.detach()))
+        child = DurableChild(Connection(accepted.detach()))
+        await child.hello()
+        return child
 
 
 @contextmanager

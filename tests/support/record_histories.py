@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.durable_run import durable_agent
+from tests.support.outages import Payments, outage, paying
 from tests.support.scripted_provider import ScriptedProvider, breaks, says
+from tests.support.temporal import new_temporal_server, temporal_server
 from tests.support.temporal_runs import TemporalPlace, claim_for_the_dead, crew_of
 from web.harness.agent.agent import Agent
 from web.harness.runtime.agent_runtime import AgentRuntime
@@ -132,8 +134,19 @@ async def taken(place: TemporalPlace, folder: Path) -> str:
     return "run"
 
 
+async def kept(place: TemporalPlace, folder: Path) -> str:
+    """Given up by a server that was gone, and claimed again by the worker that had it."""
+    place.server, payments = new_temporal_server(), Payments()
+    async with paying(place, payments, workers=1) as handle:
+        await outage(place, handle.run_id)
+        payments.go_on.set()
+        await handle.result()
+    return handle.run_id
+
+
 SCENARIOS: dict[str, Scenario] = {
-    each.__name__: each for each in (plain, approval, cancelled, uncertain, left, continued, taken)
+    each.__name__: each
+    for each in (plain, approval, cancelled, uncertain, left, continued, taken, kept)
 }
 
 
@@ -170,6 +183,8 @@ async def main(names: list[str]) -> None:
             place = TemporalPlace(Path(folder))
             run_id = await SCENARIOS[name](place, Path(folder))
             history = await (await place.workflow(run_id)).fetch_history()
+        if place.server is not temporal_server():
+            place.server.stop()
         form = json.loads(_without_machine(history.to_json()))
         file = HISTORIES / f"{name}.json"
         file.write_text(json.dumps(form, indent=1) + "\n")

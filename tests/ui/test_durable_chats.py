@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from tests.support.app_server import AppServer, StreamEvent, text_of
 from tests.support.kept import Restarts, page_of, restarts, until
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.stores import new_place
+from web.harness.runtime.backend import executions_of
+from web.harness.sessions.identity import LOCAL_IDENTITY
+from web.harness.sessions.opening import Stores, open_stores
+from web.harness.values.events import RunResult
 from web.harness.values.model import TextChunk
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +47,16 @@ async def cut_off(stage: Restarts, *texts: str, queued: str = "") -> tuple[str, 
         if queued:
             await server.send(chat, queued, queue=True)
     return chat, run
+
+
+@asynccontextmanager
+async def another_server(stage: Restarts) -> AsyncIterator[Stores]:
+    """The stores as a server has them that does what the test says."""
+    stores = await open_stores(stage.place.address, now=lambda: 12.5)
+    try:
+        yield stores
+    finally:
+        await stores.aclose()
 
 
 async def shows(server: AppServer, chat: str, words: str) -> str:
@@ -81,7 +96,7 @@ async def test_a_run_that_was_cut_off_goes_on_by_itself_and_is_shown_once(stage:
         page = await page_of(server, chat)
         assert page.count("All of it.") == 1
         assert "The first half." not in page
-        assert "The server was stopped; going on." in page
+        assert "The server was stopped here; the answer goes on below." in page
         assert [each.messages[-1].text for each in provider.requests] == [
             *("Tell me all", "And then?")
         ]
@@ -102,8 +117,8 @@ async def test_with_ask_a_run_stands_still_until_a_person_says_go_on(stage: Rest
         assert page.count("The first half.") == 1
         assert (await server.status(run))["state"] == "paused"
         assert not provider.requests
-        answer = await server.client.post(f"/api/runs/{run}/resume")
-        assert answer.status_code == 202, answer.text
+        twice = [server.client.post(f"/api/runs/{run}/resume") for _ in range(2)]
+        assert [answer.status_code for answer in await asyncio.gather(*twice)] == [202, 202]
         assert text_of(await server.events(run)).endswith("All of it.")
         told = await rest(server, chat)
         assert [each["text"] for each in told["messages"][-1]["content"]] == ["Nothing."]
@@ -166,7 +181,10 @@ async def test_with_ask_a_run_that_goes_on_and_only_waits_stands_still_no_more(
         await server.wait_for(run, "approval_required")
     stage.settings["resume"] = "ask"
     async with stage.server(ScriptedProvider(says("Written."))) as server:
-        await shows(server, chat, "Leave it")
+        page = await shows(server, chat, "Leave it")
+        # One thing to do stands out: the answer, which has the run go on as well.
+        assert "Answering the question above has it go on as well." in page
+        assert '<button class="btn">Go on</button>' in page
         await server.client.post(f"/api/runs/{run}/resume")
 
         async def goes_on() -> bool:
@@ -209,9 +227,26 @@ async def test_a_run_that_one_server_paused_goes_on_at_another_and_the_first_sho
         for server in (one, two):
             page = await shows(server, chat, "All of it.")
             assert "Half." not in page
-            assert "Going on after a pause." in page
+            assert "It was paused here; the answer goes on below." in page
             await rest(server, chat)
         assert (await one.chat(chat))["messages"] == (await two.chat(chat))["messages"]
+
+
+async def test_a_paused_run_that_is_left_says_what_of_it_is_kept(stage: Restarts) -> None:
+    async with stage.server(endless("The first half. ")) as server:
+        chat = await server.new_chat()
+        run = await server.send(chat, "Tell me all")
+        await server.wait_for(run, "text_delta")
+        await server.client.post(f"/api/runs/{run}/pause")
+        await shows(server, chat, "This answer is paused")
+        await server.client.post(f"/api/runs/{run}/leave")
+        last = (await server.events(run))[-1]
+        assert (last.data["status"], last.data["reason"]) == ("cancelled", "left")
+        page = await shows(server, chat, "Left while it was paused.")
+        assert "what was half written is not" in page
+        assert "The first half." not in page
+        told = await rest(server, chat)
+        assert [each["content"][0]["text"] for each in told["messages"]] == ["Tell me all"]
 
 
 async def test_what_a_person_stopped_is_stopped_whoever_runs_it(stage: Restarts) -> None:
@@ -285,6 +320,32 @@ async def test_only_one_of_two_servers_goes_on_with_a_run(stage: Restarts) -> No
             await rest(server, chat)
         assert sum(len(each.requests) for each in providers) == 1
         assert await one.events(run) == await two.events(run)
+
+
+@pytest.mark.full
+async def test_who_has_a_run_go_on_that_another_server_just_ended_is_told_no_error(
+    stage: Restarts,
+) -> None:
+    chat, run = await cut_off(stage, "The first half. ")
+    stage.settings["resume"] = "ask"
+    async with stage.server() as server, another_server(stage) as another:
+        await shows(server, chat, "Leave it")
+        lease = await another.sessions.acquire(LOCAL_IDENTITY, chat)
+        goes_on = asyncio.ensure_future(server.client.post(f"/api/runs/{run}/resume"))
+
+        async def waits_for_the_chat() -> bool:
+            return bool((await server.client.get("/api/health")).json()["running"])
+
+        await until(waits_for_the_chat)
+        executions = executions_of(another)
+        execution, _ = await executions.begin(run)
+        another.events.append(run, [RunResult("completed", "All of it.")])
+        await executions.end_with(lease, await lease.read(), run, execution.fence, "completed")
+        await lease.release()
+        answer = await goes_on
+        assert answer.status_code == 202, answer.text
+        assert (await server.events(run))[-1].data["status"] == "completed"
+        await rest(server, chat)
 
 
 @pytest.mark.full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -135,6 +136,32 @@ async def test_a_message_that_finds_no_room_is_refused_and_once_there_is_room_it
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("backend", ["none", "the same"])
+async def test_whoever_reads_the_result_finds_the_answer_in_the_chat_also_after_the_disk_was_full(
+    stage: Restarts, backend: str
+) -> None:
+    if backend == "none":
+        stage.settings["backend"] = "none"
+    stage.settings["store"] = f"{stage.place.address}?max_pages=200"
+    go_on, large = asyncio.Event(), "x" * 60_000
+    provider = ScriptedProvider(
+        [TextChunk("Before, "), go_on, TextChunk(large), ModelDone("end_turn")]
+    )
+    async with stage.server(provider) as server:
+        chat = await server.new_chat()
+        run = await server.send(chat, "Tell me")
+        await server.wait_for(run, "text_delta")
+        await stage.place.run("CREATE TABLE filler (x)")
+        await stage.place.run("INSERT INTO filler VALUES (zeroblob(1000000))")
+        go_on.set()
+        await told(server, chat, "is full")
+        await stage.place.run("DELETE FROM filler")
+        assert (await server.wait_for(run, "run_result")).data["status"] == "completed"
+        (block,) = (await server.chat(chat))["messages"][-1]["content"]
+        assert block["text"] == f"Before, {large}"
+
+
+@pytest.mark.full
 async def test_a_message_that_finds_the_store_locked_is_refused_within_seconds(
     stage: Restarts,
 ) -> None:
@@ -202,9 +229,10 @@ async def test_a_locked_store_is_told_on_the_page_within_seconds(stage: Restarts
         chat = await server.new_chat()
         async with stage.place.locked():
             began = time.monotonic()
-            await server.client.post(f"/chats/{chat}/draft", data={"text": "typed"})
+            answer = await server.client.post(f"/chats/{chat}/draft", data={"text": "typed"})
+            assert answer.status_code == 503
             await told(server, chat, "another program may have locked it")
-            # A draft waits a second by itself; the database gives up after nine.
+            # The database gives up after nine.
             assert time.monotonic() - began < 7.5
 
 
@@ -229,12 +257,20 @@ async def shows_all_and_refuses(stage: Restarts, chat: str, words: str) -> None:
         assert refusal(answer) == (503, "store_read_only")
         assert answer.json()["message"].startswith("Nothing was changed. ")
         assert (await server.chat(chat))["title"] == "hello"
+        answer = await server.client.post(f"/chats/{chat}/draft", data={"text": "half a thought"})
+        assert refusal(answer) == (503, "store_read_only")
+        assert answer.json()["message"].startswith("What you typed is not stored yet. ")
+        assert "half a thought" in await page_of(server, chat)
         assert [each["id"] for each in (await server.client.get("/api/chats")).json()] == [chat]
         await told(server, chat, "nothing new is kept")
 
 
 @pytest.mark.parametrize(
-    ("backend", "words"), [("none", "so it is incomplete"), ("the same", "Go on")]
+    ("backend", "words"),
+    [
+        pytest.param("none", "so it is incomplete", marks=pytest.mark.full),
+        ("the same", "Go on"),
+    ],
 )
 async def test_a_store_that_is_opened_to_be_read_shows_its_chats_and_takes_nothing(
     stage: Restarts, backend: str, words: str
@@ -277,6 +313,54 @@ async def test_a_server_that_starts_on_a_disk_without_room_shows_its_chats(
         else:
             make_read_only(disk)
         await shows_all_and_refuses(stage, chat, "So the database is only read.")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("backend", ["none", "the same"])
+async def test_a_server_that_was_started_only_to_read_writes_once_it_may(
+    stage: Restarts, backend: str
+) -> None:
+    if backend == "none":
+        stage.settings["backend"] = "none"
+    never = asyncio.Event()
+    provider = ScriptedProvider(says("The first answer."), [TextChunk("Half of "), never])
+    async with stage.server(provider) as server:
+        chat = await server.new_chat()
+        await server.events(await server.send(chat, "hello"))
+        cut = await server.new_chat()
+        await server.wait_for(await server.send(cut, "go on"), "text_delta")
+        database = file_of(stage)
+        kept = database.with_name("kept.sqlite3")
+        async with stage.place.locked():
+            shutil.copy(database, kept)
+            shutil.copy(f"{database}-wal", f"{kept}-wal")
+    # As if the server had been killed then.
+    stage.place = SqlPlace(f"sqlite:///{kept}")
+    stage.settings["store"] = stage.place.address
+    await stage.place.let_leases_run_out()
+    await stage.place.run("PRAGMA journal_mode = DELETE")
+    # SQLite wants a file of this name to write.
+    in_the_way = kept.with_name(f"{kept.name}-shm")
+    in_the_way.mkdir()
+    async with stage.server(ScriptedProvider(says("More."), says("More."))) as server:
+        assert "Half of" in await page_of(server, cut)
+        assert "So the database is only read." in await refused(server, chat, "more", 503)
+        in_the_way.rmdir()
+
+        async def taken() -> str:
+            message = {"text": "more", "request_id": "r"}
+            answer = await server.client.post(f"/api/chats/{chat}/messages", json=message)
+            return str(answer.json()["run_id"]) if answer.status_code == 202 else ""
+
+        assert text_of(await server.events(await until(taken))) == "More."
+
+        async def rests() -> bool:
+            told = await server.chat(cut)
+            texts = [each["text"] for message in told["messages"] for each in message["content"]]
+            return told["active_run"] is None and len(texts) == 2
+
+        await until(rests, 20)
+        assert "So the database is only read." not in await page_of(server, cut)
 
 
 @pytest.mark.full

@@ -64,7 +64,10 @@ async def test_a_chat_is_as_it_was_after_a_restart(stage: Restarts) -> None:
             f"/api/chats/{chat}",
             json={"title": "Sums", "system_prompt": "Be short.", "limits": {"max_iterations": 7}},
         )
-        await server.client.post(f"/chats/{chat}/draft", data={"text": "half a thought"})
+        draft = await server.client.post(f"/chats/{chat}/draft", data={"text": "half a thought"})
+        assert draft.status_code == 204
+        (stored,) = await stage.place.run("SELECT body FROM harness_records")
+        assert "half a thought" in stored[0]
         await settled(server, chat)
         before, told = await page_of(server, chat), await server.chat(chat)
     async with stage.server(ScriptedProvider(says("Here again."))) as server:

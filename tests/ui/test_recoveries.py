@@ -154,7 +154,7 @@ async def test_a_run_that_stands_still_goes_on_or_is_left_as_it_is(
     assert html.count("I pay.") == 1
     assert "Leave it" not in html
     if deed == "resume":
-        assert "The server was stopped; going on." in html
+        assert "The server was stopped here; the answer goes on below." in html
         assert chat.transcript.status.state == "asking"
     else:
         assert chat.transcript.status.state == state

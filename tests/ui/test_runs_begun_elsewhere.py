@@ -12,9 +12,20 @@ from tests.support.app_server import text_of
 from tests.support.kept import Restarts, page_of, restarts, until
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.stores import SqlPlace, new_place
+from web.chats.chat import Turn
+from web.chats.journal import (
+    StopAsked,
+    TurnBegun,
+    TurnSent,
+    TurnTakenBack,
+    entry_from_event,
+    entry_to_event,
+    journal_of,
+)
 from web.harness.runtime.backend import executions_of
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.journal import Submission
+from web.harness.values.events import EventBody, RunResult, TextDelta
 from web.harness.values.model import ModelDone, TextChunk
 
 pytestmark = pytest.mark.anyio
@@ -77,6 +88,83 @@ async def test_of_beginning_with_a_message_and_taking_it_back_the_first_counts(
         assert first == "begun" or len(provider.requests) == 1
 
 
+async def test_without_a_backend_a_message_that_was_taken_back_elsewhere_is_not_begun(
+    stage: Restarts, place: SqlPlace
+) -> None:
+    stage.settings["backend"] = "none"
+    go_on = asyncio.Event()
+    provider = ScriptedProvider([TextChunk("One."), go_on, ModelDone("end_turn")], says("Two."))
+    other = (await place.backend()).events
+    async with stage.server(provider) as server:
+        chat = await server.new_chat()
+        await server.wait_for(await server.send(chat, "First"), "text_delta")
+        waits = await server.send(chat, "Second", queue=True)
+        # It is begun at once, before the server has heard of that.
+        other.append(journal_of(chat), [entry_to_event(TurnTakenBack(waits))])
+        await other.flush(journal_of(chat))
+        go_on.set()
+        other.append(waits, [RunResult("cancelled", "", reason="taken_back")])
+
+        async def is_idle() -> bool:
+            told = await server.chat(chat)
+            return bool(told["state"] == "idle" and not told["queue"])
+
+        await until(is_idle)
+        assert (await server.events(waits))[-1].data["reason"] == "taken_back"
+        assert len(provider.requests) == 1
+        before = await server.chat(chat)
+        assert len(before["messages"]) == 2
+        assert "Second" not in await page_of(server, chat)
+    async with stage.server() as server:
+        assert (await server.chat(chat))["messages"] == before["messages"]
+        assert "Second" not in await page_of(server, chat)
+
+
+async def test_without_a_backend_a_message_that_was_begun_elsewhere_is_stopped_there(
+    stage: Restarts, place: SqlPlace
+) -> None:
+    stage.settings["backend"] = "none"
+    stores = await place.backend()
+    journal, other = "", stores.events
+
+    async def write(run: str, *bodies: EventBody) -> None:
+        other.append(run, bodies)
+        await other.flush(run)
+
+    async with stage.server() as server:
+        chat = await server.new_chat()
+        journal, first = journal_of(chat), Turn(f"{chat}first", "First", "openai:one", "q")
+        async with await stores.sessions.acquire(LOCAL_IDENTITY, chat):
+            await write(
+                journal, entry_to_event(TurnSent(first)), entry_to_event(TurnBegun(first, 1.0))
+            )
+
+            async def is_busy() -> bool:
+                return bool((await server.chat(chat))["active_run"] == first.run_id)
+
+            await until(is_busy)
+            waits = await server.send(chat, "Second", queue=True)
+            second = Turn(waits, "Second", "openai:one", "r")
+            await write(first.run_id, RunResult("completed", ""))
+            await write(journal, entry_to_event(TurnBegun(second, 2.0)))
+            # Before the server has heard of that.
+            await server.client.post(f"/api/runs/{waits}/stop")
+
+            async def is_told() -> bool:
+                entries = [entry_from_event(e.body) for e in (await other.read(journal)).events]
+                return StopAsked(waits) in entries
+
+            await until(is_told)
+            await write(waits, TextDelta("Half", f"{waits}-1"))
+            await write(waits, RunResult("cancelled", "Half", reason="stopped"))
+        assert (await server.events(waits))[-1].data["reason"] == "stopped"
+
+        async def is_shown() -> bool:
+            return "Half" in await page_of(server, chat)
+
+        await until(is_shown)
+
+
 async def test_a_run_that_is_over_on_the_page_alone_is_settled(
     stage: Restarts, place: SqlPlace
 ) -> None:
@@ -137,3 +225,6 @@ async def test_a_chat_whose_run_stands_still_is_paused_and_says_what_to_do(
         refused = await server.client.post(f"/api/chats/{chat}/messages", json={"text": "And?"})
         assert refused.status_code == 409
         assert '"Go on" or "Leave it"' in refused.json()["hint"]
+        await server.send(chat, "Then this", queue=True)
+        waits = "Waits until the answer above goes on or is left: </span>Then this"
+        assert waits in await page_of(server, chat)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.harness.snapshots.kept import FULL, SAMPLES
 from tests.support.app_server import AppServer, app_server, refusal
+from tests.support.kept import until
 from tests.support.pictures import png
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.tool_app import USER, tool_server
@@ -236,6 +237,43 @@ async def test_the_same_request_id_makes_one_chat(server: AppServer) -> None:
     assert first["id"] == second["id"]
     assert len(second["messages"]) == 4
     assert len((await server.client.get("/api/chats")).json()) == 1
+
+
+@pytest.mark.parametrize("store", ["memory", pytest.param("sqlite", marks=pytest.mark.full)])
+async def test_the_same_request_id_several_times_at_once_makes_one_chat_that_stays(
+    tmp_path: Path, store: str
+) -> None:
+    settings = {"store": store if store == "memory" else f"sqlite:///{tmp_path / 'c.sqlite3'}"}
+    data = write_snapshot(FULL)
+    async with app_server(tmp_path, settings=settings) as server:
+        loads = [loaded(server, data, request_id="once") for _ in range(3)]
+        told = await asyncio.gather(*loads)
+        assert len({each["id"] for each in told}) == 1
+        assert [len(each["messages"]) for each in told] == [4, 4, 4]
+        assert (await page(server, told[0]["id"])).count('id="u-') == 1
+        # After one that is refused, the next one is not.
+        await load(server, b"{}", request_id="twice")
+        assert (await loaded(server, data, request_id="twice"))["id"] != told[0]["id"]
+
+
+@pytest.mark.full
+async def test_two_servers_that_are_sent_the_same_request_make_one_chat(tmp_path: Path) -> None:
+    settings = {"store": f"sqlite:///{tmp_path / 'c.sqlite3'}"}
+    data = write_snapshot(FULL)
+    async with (
+        app_server(tmp_path, settings=settings) as one,
+        app_server(tmp_path, settings=settings) as two,
+    ):
+        answers = await asyncio.gather(*(load(each, data, request_id="r") for each in (one, two)))
+        assert {answer.status_code for answer in answers} == {201}
+        (chat,) = {answer.json()["id"] for answer in answers}
+        for server in (one, two):
+
+            async def shows_it_once(server: AppServer = server) -> bool:
+                shown = (await page(server, chat)).count('id="u-')
+                return shown == 1 and len((await server.chat(chat))["messages"]) == 4
+
+            assert await until(shows_it_once)
 
 
 async def test_a_message_that_is_sent_at_once_waits_for_the_whole_conversation(

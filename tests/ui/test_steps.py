@@ -163,7 +163,8 @@ async def test_a_file_holds_the_run_and_opens_on_a_machine_that_never_saw_it(
 ) -> None:
     chat, run_id = await looked(server)
     answer = await server.client.get(f"/chats/{chat}/runs/{run_id}/export")
-    assert answer.headers["content-disposition"].startswith("attachment")
+    told = answer.headers["content-disposition"]
+    assert told.startswith(f'attachment; filename="run-{run_id}.json"')
     data = answer.content
     assert is_run_file(data)
     assert KEY.encode() not in data
@@ -205,7 +206,7 @@ async def test_a_chat_begins_from_an_answer_and_the_first_stays_as_it_is(
     before = await server.chat(chat)
     answer = await server.client.post(f"/api/runs/{run_id}/fork", json={"step": 3})
     made = answer.json()
-    assert (answer.status_code, made["title"]) == (201, "Looking around (from step 3)")
+    assert (answer.status_code, made["title"]) == (201, "Step 3 of Looking around")
     told = await texts(server, made["id"])
     assert told[:6] == [
         "Hello", "I am here.", "Look at both", "Let me look.", "look home", "look work",
@@ -239,7 +240,12 @@ async def test_what_is_switched_off_in_a_chat_is_so_in_one_that_begins_from_it(
     made = (await server.client.post(f"/api/runs/{run_id}/fork", json={"step": 6})).json()
     record = server.chat_here(made["id"]).record
     assert (record.tools_off, record.skills_off, record.memory) == (off, skills, True)
-    assert "Its files stay with that chat." in await page(server, f"/chats/{made['id']}")
+    # The step tells first which of two it is, and only once.
+    assert made["title"] == "Step 6 of Looking around"
+    fork = server.chat_here(made["id"])
+    server.runs.write_down(fork.runs[-1], fork.messages)
+    again = await server.client.post(f"/api/runs/{fork.runs[-1]}/fork", json={"step": 3})
+    assert again.json()["title"] == "Step 3 of Looking around"
 
 
 async def test_the_form_begins_one_chat_however_often_it_is_sent(server: ToolServer) -> None:

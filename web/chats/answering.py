@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import logging
+from abc import abstractmethod
+
 from web.chats.chat import Chat
 from web.chats.chat_limits import check_reason
 from web.chats.inputs import open_inputs
-from web.chats.journal import AnswerGiven, InputGiven
+from web.chats.journal import AnswerGiven, InputGiven, Request, StopAsked
 from web.chats.listed_calls import all_calls
 from web.chats.other_servers import OtherServers
 from web.chats.turns import Turns
 from web.chats.written_runs import WrittenRuns
-from web.harness.values.errors import DecisionRefused
+from web.harness.values.errors import DecisionRefused, HarnessError
 from web.harness.values.events import Decision, InputAction
 from web.harness.values.messages import JsonObject
 
+log = logging.getLogger(__name__)
+
 
 class Answering(OtherServers):
-    """The part of `Chats` that takes answers."""
+    """The part of `Chats` that takes answers, also those given on a page of another server."""
 
     _turns: Turns
+
+    @abstractmethod
+    def stop(self, chat: Chat, run_id: str) -> None: ...
+
+    def start(self) -> None:
+        super().start()
+        if self.kept is not None:
+            self.kept.hearing.requests = self._take_request
 
     async def decide(
         self,
@@ -95,3 +108,26 @@ class Answering(OtherServers):
         questions = (call.question for call in all_calls(chat.channel) if call.status == "asking")
         inputs = (asked.key for _, asked in open_inputs(chat.channel))
         return key in {each.key for each in questions if each is not None} | set(inputs)
+
+    def _take_request(self, chat: Chat, request: Request) -> None:
+        """Does what a person asked on a page of another server, if the run is ours."""
+        if chat.turn is not None and chat.turn.run_id == request.run_id:
+            self._tasks.create_task(self._do(chat, request))
+
+    async def _do(self, chat: Chat, request: Request) -> None:
+        try:
+            match request:
+                case StopAsked():
+                    self.stop(chat, request.run_id)
+                case AnswerGiven():
+                    await self.decide(
+                        chat,
+                        request.key,
+                        request.decision,
+                        arguments=request.arguments,
+                        reason=request.reason,
+                    )
+                case InputGiven():
+                    await self.answer_input(chat, request.key, request.action, request.content)
+        except HarnessError as error:
+            log.info("What was asked on another server came too late: %s", error.message)

@@ -15,6 +15,12 @@ from web.harness.values.errors import StoreError
 
 log = logging.getLogger(__name__)
 
+PUT_SECONDS = 2.0
+"""A person waits no longer for a store that does not work; it is written later."""
+
+AGAIN_SECONDS = 2.0
+"""After the store failed."""
+
 MAX_BLOB_BYTES = 8_000_000
 MAX_CHAT_BYTES = 24_000_000
 
@@ -38,7 +44,7 @@ class BlobStore(Protocol):
         ...
 
     async def flush(self) -> None:
-        """Returns when what was kept is where it stays, or when that failed."""
+        """Returns when what was kept is where it stays, or when that fails for now."""
         ...
 
     @property
@@ -85,17 +91,26 @@ class InMemoryBlobs:
 
 
 class StoredBlobs(InMemoryBlobs):
-    """A `BlobStore` whose data outlives the process, too; some of it is in memory."""
+    """A `BlobStore` whose data outlives the process, too; some of it is in memory.
+
+    A write that fails is tried again for as long as the data is in memory.
+    """
 
     def __init__(
-        self, blobs: Blobs, identity: HarnessIdentity, chat_id: str, tasks: TaskOwner
+        self,
+        blobs: Blobs,
+        identity: HarnessIdentity,
+        chat_id: str,
+        tasks: TaskOwner,
+        *,
+        again_seconds: float = AGAIN_SECONDS,
     ) -> None:
         super().__init__()
         self._stored = blobs
         self._whose = (identity, chat_id)
         self._tasks = tasks
+        self._again_seconds = again_seconds
         self._writing: set[asyncio.Task[None]] = set()
-        self._failed = False
 
     def keep(self, blob: Blob) -> bool:
         known = self.get(blob.sha256) is not None
@@ -117,16 +132,18 @@ class StoredBlobs(InMemoryBlobs):
 
     async def flush(self) -> None:
         if self._writing:
-            await asyncio.wait(self._writing.copy())
+            await asyncio.wait(self._writing.copy(), timeout=PUT_SECONDS)
 
     @property
     def is_stored(self) -> bool:
-        return not self._writing and not self._failed
+        return not self._writing
 
     async def _write(self, blob: Blob) -> None:
-        try:
-            kept = KeptBlob(blob.sha256, blob.media_type, blob.data)
-            await self._stored.keep(*self._whose, kept)
-        except StoreError as error:
-            self._failed = True
-            log.warning("A picture or file is kept in memory alone: %s", error.message)
+        kept = KeptBlob(blob.sha256, blob.media_type, blob.data)
+        while self.get(blob.sha256) is not None:
+            try:
+                await self._stored.keep(*self._whose, kept)
+                return
+            except StoreError as error:
+                log.warning("A picture or file waits to be written: %s", error.message)
+                await asyncio.sleep(self._again_seconds)

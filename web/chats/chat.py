@@ -11,7 +11,7 @@ from web.chats.attachments import shown_attachment
 from web.chats.blobs import BlobStore, InMemoryBlobs
 from web.chats.block_forms import without_bytes
 from web.chats.commands import CommandList
-from web.chats.kinds import ChatState, Grant, Head, Queued
+from web.chats.kinds import Behind, ChatState, Grant, Head, Queued
 from web.chats.offer_kinds import Attachment
 from web.chats.parts import Channel
 from web.chats.records import UNTITLED, ChatRecord
@@ -176,10 +176,19 @@ class Chat:
 
     def enqueue(self, turn: Turn, *, first: bool = False) -> None:
         self.queue.insert(0 if first else len(self.queue), turn)
-        shown = Queued(turn.run_id, turn.text, len(turn.attachments))
         before = self.channel.slot("queue") if first else []
         rank = before[0].rank - 1 if before else None
-        self.channel.put(f"q-{turn.run_id}", "queue", shown, rank=rank)
+        self.channel.put(f"q-{turn.run_id}", "queue", self._queued(turn), rank=rank)
+
+    def show_queue(self) -> None:
+        """Says of what waits what it waits for now."""
+        for turn in self.queue:
+            self.channel.put(f"q-{turn.run_id}", "queue", self._queued(turn))
+
+    def _queued(self, turn: Turn) -> Queued:
+        asks = self.transcript.status.state == "asking"
+        behind: Behind = "halted" if self.transcript.halted else "asking" if asks else "working"
+        return Queued(turn.run_id, turn.text, len(turn.attachments), behind)
 
     def dequeue(self, run_id: str | None = None) -> Turn | None:
         """Takes the oldest waiting turn, or the one named, out of the queue."""

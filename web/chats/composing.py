@@ -13,6 +13,7 @@ from web.chats.journal import Attached
 from web.chats.records import ChatRecord
 from web.chats.titles import checked_draft
 from web.chats.turns import Turns
+from web.harness.values.errors import StoreError
 from web.harness.values.messages import AttachedBlock
 
 
@@ -27,7 +28,7 @@ class Composing(ABC):
     async def _write(self, chat: Chat, record: ChatRecord) -> None: ...
 
     @abstractmethod
-    async def _write_draft(self, chat: Chat, record: ChatRecord) -> None: ...
+    async def _store(self, chat: Chat, record: ChatRecord) -> None: ...
 
     async def attach(self, chat: Chat, blocks: Sequence[AttachedBlock]) -> None:
         """Attaches something to the next message, all or none. Raises LimitExceeded."""
@@ -58,7 +59,21 @@ class Composing(ABC):
     async def keep_draft(self, chat: Chat, text: str) -> None:
         """Remembers what is typed and not sent. Raises LimitExceeded; then the last one stays."""
         self.check_draft(text)
-        await self._write_draft(chat, replace(chat.record, draft=text))
+        await self._write(chat, replace(chat.record, draft=text))
+
+    async def store_draft(self, chat: Chat, text: str) -> None:
+        """The same, and returns once it is stored. Raises StoreError where it is not yet: it is
+        remembered all the same, and stored as soon as that can be done."""
+        self.check_draft(text)
+        try:
+            await self._store(chat, replace(chat.record, draft=text))
+        except StoreError as error:
+            raise StoreError(
+                f"What you typed is not stored yet. {error.message}",
+                hint="This browser and the server's memory have it, and it is stored as soon as "
+                "that can be done.",
+                code=error.code,
+            ) from error
 
     def check_draft(self, text: str) -> None:
         """Raises what `keep_draft` would raise."""

@@ -112,5 +112,6 @@ class ChatCrew:
     async def _needed(self, execution: Execution) -> tuple[str, ...]:
         if execution.state is None or not execution.state.calls:
             return ()
-        recorded = await self._executions.recorded(execution.submission.run_id)
+        run_id = execution.submission.run_id
+        recorded = await self._executions.recorded(run_id, newest=True)
         return needed_tools(execution.state, recorded.calls if recorded is not None else {})

@@ -11,6 +11,7 @@ from web.chats.chat import Chat, Turn
 from web.harness.agent.agent import Agent
 from web.harness.runtime.backend import Backend, executions_of
 from web.harness.runtime.fitting import fitting_of
+from web.harness.sessions.answers import STOP
 from web.harness.sessions.journal import Execution, Executions, GivenAnswer, Submission
 from web.harness.values.errors import DecisionRefused, HarnessError, NotFound, StoreError
 from web.harness.values.messages import JsonObject
@@ -19,8 +20,6 @@ log = logging.getLogger(__name__)
 
 Resume = Literal["auto", "ask"]
 """A run that was cut off goes on by itself, or when a person says so."""
-
-STOP = GivenAnswer("cancel", "cancel")
 
 TAKEN_BACK = "taken_back"
 """What is written about the run of a message that was taken back before any server began it."""

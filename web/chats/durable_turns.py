@@ -21,6 +21,7 @@ from web.chats.tasks import TaskOwner
 from web.harness.agent.pausing import RunPaused
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.runtime.agent_runtime import AgentRuntime
+from web.harness.runtime.taking_up import UNREADABLE
 from web.harness.values.errors import (
     ConfigurationError,
     HarnessError,
@@ -37,6 +38,9 @@ LEASE_WAIT_SECONDS = 2.0
 
 AGAIN_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """After a store did not work: the run goes on where it was written down."""
+
+STANDING = ("runtime_differs", "run_interrupted")
+"""Codes of what a person can mend, or wait out: the run can go on then."""
 
 HEARD_SECONDS = 5.0
 """For the last events of a run to be heard of here, too."""
@@ -105,6 +109,9 @@ class DurableTurns(Taking):
     def running(self) -> int: ...
 
     @abstractmethod
+    def stop(self, chat: Chat, run_id: str) -> None: ...
+
+    @abstractmethod
     def _check_room(self) -> None: ...
 
     @abstractmethod
@@ -169,12 +176,23 @@ class DurableTurns(Taking):
 
     def _take_back(self, chat: Chat, turn: Turn) -> None:
         """Takes a message back that waited, unless another server has begun with it by now."""
-        if self._durable is None:
+        if not self._journal.durable:
+            self._journal.write(chat, TurnTakenBack(turn.run_id))
             self._say_taken_back(chat, turn)
             return
-        task = self._tasks.create_task(self._take_back_durably(chat, turn, self._durable))
+        if self._durable is None:
+            taking_back = self._take_back_first(chat, turn)
+        else:
+            taking_back = self._take_back_durably(chat, turn, self._durable)
+        task = self._tasks.create_task(taking_back)
         self._taking_back.add(task)
         task.add_done_callback(self._taking_back.discard)
+
+    async def _take_back_first(self, chat: Chat, turn: Turn) -> None:
+        if await self._is_first(chat, TurnTakenBack(turn.run_id), None):
+            self._say_taken_back(chat, turn)
+        else:
+            self.stop(chat, turn.run_id)  # It is a run by now.
 
     async def _take_back_durably(self, chat: Chat, turn: Turn, durable: Durability) -> None:
         failures = 0
@@ -187,6 +205,7 @@ class DurableTurns(Taking):
                 await asyncio.sleep(AGAIN_SECONDS[min(failures, len(AGAIN_SECONDS) - 1)])
                 failures += 1
         if taken:
+            self._journal.write(chat, TurnTakenBack(turn.run_id))
             self._say_taken_back(chat, turn)
             return
         # It is a run, which stops like any; if nobody performs it after all, it waits here again.
@@ -194,7 +213,6 @@ class DurableTurns(Taking):
         await self._stop_durably(chat, turn.run_id, durable)
 
     def _say_taken_back(self, chat: Chat, turn: Turn) -> None:
-        self._journal.write(chat, TurnTakenBack(turn.run_id))
         self._events.append(turn.run_id, [RunResult("cancelled", "", reason="taken_back")])
         self._changed(chat)
 
@@ -207,6 +225,8 @@ class DurableTurns(Taking):
         stands: _Stands | None = None
         try:
             stands = await self._stand(attempt)
+            if attempt.goes_on is not None and not attempt.goes_on.done():
+                attempt.goes_on.set_result(None)  # Another server had brought it to its end.
         finally:
             if attempt.goes_on is not None and not attempt.goes_on.done():
                 attempt.goes_on.cancel()
@@ -257,14 +277,16 @@ class DurableTurns(Taking):
                     await self._failed(attempt, error)
                     return None
                 _refuse(attempt, error)
+                if error.code in UNREADABLE:
+                    return _Stands("differs", error.message)  # No waiting mends that.
                 if attempt.run_id in self._stopping:
                     return _Stands()  # It is ended once the store works.
                 log.warning("A run waits for the store: %s", error.message)
                 await asyncio.sleep(AGAIN_SECONDS[min(failures, len(AGAIN_SECONDS) - 1)])
                 failures += 1
             except HarnessError as error:
-                differs = error.code == "runtime_differs" or isinstance(error, ConfigurationError)
-                if attempt.is_new or not differs:
+                stands = error.code in STANDING or isinstance(error, ConfigurationError)
+                if attempt.is_new or not stands:
                     await self._failed(attempt, error)
                     return None
                 _refuse(attempt, error)

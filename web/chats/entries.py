@@ -24,6 +24,8 @@ class Entries:
         """By run that waits to be tried again: the one in whose place."""
         self._withdrawn: set[str] = set()
         """Runs of messages that could not be stored in time, until their entries are heard of."""
+        self._decided: dict[tuple[type[Entry], str], asyncio.Future[bool]] = {}
+        """Of what this process wrote last, whether it was the first; see `Taking._is_first`."""
 
     def take(self, chat: Chat, entry: Entry) -> None:
         """Takes in an entry of a chat's journal: one of this process, or of another before it."""
@@ -36,7 +38,8 @@ class Entries:
                 if entry.unsent:
                     self._withdrawn.discard(entry.run_id)
                     chat.forget_request(entry.run_id)
-                if entry.run_id not in chat.runs:  # It may be said twice.
+                self._decide(chat, TurnTakenBack, entry.run_id)
+                if entry.run_id not in chat.runs:  # It may be said twice, or too late.
                     chat.runs.append(entry.run_id)
                 self._chats[entry.run_id] = chat
             case TurnBegun():
@@ -67,8 +70,16 @@ class Entries:
         if heard is not None and not heard.done():
             heard.set_result(None)
 
+    def _decide(self, chat: Chat, kind: type[Entry], run_id: str) -> None:
+        decided = self._decided.get((kind, run_id))
+        if decided is not None and not decided.done():
+            decided.set_result(run_id not in chat.runs)
+
     def _take_begun(self, chat: Chat, begun: TurnBegun) -> None:
         turn = begun.turn
+        self._decide(chat, TurnBegun, turn.run_id)
+        if is_void(chat, begun):
+            return
         self._replaces.pop(turn.run_id, None)
         chat.dequeue(turn.run_id)
         if turn.request_id:
@@ -85,3 +96,9 @@ class Entries:
     ) -> None:
         self._own.add(turn.run_id)
         self._journal.write(chat, TurnBegun(turn, at, instead_of or "", retold))
+
+
+def is_void(chat: Chat, entry: Entry) -> bool:
+    """Whether a run begins whose message was taken back before, as the journal has it: so it does
+    not, on any server."""
+    return isinstance(entry, TurnBegun) and entry.turn.run_id in chat.runs

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from web.chats.chat import Chat
+from web.chats.open_calls import with_results
 from web.chats.registry import Chats
 from web.chats.run_control import RunControl
 from web.chats.shown_steps import can_fork
 from web.chats.snapshots import ChatSnapshots
 from web.harness.sessions.journal import CallRecord, NumberedStep, Step
 from web.harness.values.errors import HarnessError, NotFound
-from web.harness.values.messages import Message, TextBlock, ToolResultBlock
+from web.harness.values.messages import Message
 
 STEPS_AT_ONCE = 500
 
 NOT_RUN = "This call was not run in this chat: it was begun from the step before it."
 """What a model reads in place of the results of an answer whose calls come after the fork."""
+
+_OF_STEP = re.compile(r"^Step \d+ of ")
+"""Before the title of a chat that was begun so."""
 
 
 class Forking:
@@ -37,15 +42,15 @@ class Forking:
         with self._snapshots.place():
             run = await self._until(chat, run_id, step)
             before, missing = await self._before(chat, run_id, run)
-            from_step = f" (from step {step})"
-            most = self._chats.limits.max_title_chars - len(from_step)
-            title = chat.title[:most].rstrip() + from_step
-            what = "files and MCP servers" if self._chats.servers.holds(chat) else "files"
-            words = f"Begun from step {step} of “{chat.title}”. Its {what} stay with that chat."
+            # First what is its own: a side bar cuts the end.
+            title = f"Step {step} of {_OF_STEP.sub('', chat.title)}"
+            words = f"Begun from step {step} of “{chat.title}”."
+            if self._chats.servers.holds(chat):
+                words += " Its MCP servers stay with that chat."
             if missing:
                 words += " Its earliest messages are not kept any more and are left out."
-            messages = _whole([*before, *run.messages], run.records)
-            return await self._snapshots.branch(chat, messages, title, words, request_id)
+            messages = with_results([*before, *run.messages], run.records, lambda _: NOT_RUN)
+            return await self._snapshots.branch(chat, messages, run.at, title, words, request_id)
 
     async def _until(self, chat: Chat, run_id: str, step: int) -> _Added:
         """What a run had added after a step."""
@@ -103,10 +108,12 @@ class Forking:
 
 class _Added:
     """What the steps of a run added to the conversation since it was last replaced, and the records
-    of its newest answer's calls. `number` is that of its newest step."""
+    of its newest answer's calls. `number` is that of its newest step, `at` when that was written,
+    in seconds since the epoch."""
 
     def __init__(self) -> None:
         self.number = 0
+        self.at = 0.0
         self.newest: Step | None = None
         self.messages: list[Message] = []
         self.replaced: tuple[Message, ...] | None = None
@@ -115,7 +122,7 @@ class _Added:
     def take(self, steps: Sequence[NumberedStep]) -> None:
         for each in steps:
             step = self.newest = each.step
-            self.number = each.number
+            self.number, self.at = each.number, each.at
             if step.replaced is not None:
                 self.messages, self.replaced = [], step.replaced
             self.messages += step.messages
@@ -126,17 +133,3 @@ class _Added:
 
 def _is_of(message: Message, run_id: str) -> bool:
     return message.id.startswith(f"{run_id}-")
-
-
-def _whole(messages: list[Message], records: dict[str, CallRecord]) -> list[Message]:
-    """A conversation that can go on: each call of its last answer has a result."""
-    last = messages[-1]
-    if not last.tool_uses:
-        return messages
-    results = tuple(
-        record.result
-        if (record := records.get(use.id)) is not None and record.result is not None
-        else ToolResultBlock(use.id, (TextBlock(NOT_RUN),), is_error=True)
-        for use in last.tool_uses
-    )
-    return [*messages, Message(f"{last.id}-not-run", "tool", results, last.id)]

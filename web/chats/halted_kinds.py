@@ -19,9 +19,13 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """A run that goes on when a person says so, or is left as it is."""
+    """A run that goes on when a person says so, or is left as it is.
+
+    While `questions` of it are open, it goes on with an answer to one of them, too.
+    """
 
     kind: ClassVar[str] = "halted"
     run_id: str
     why: HaltedWhy
     words: str = ""
+    questions: int = 0

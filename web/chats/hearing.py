@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 from web.chats.chat import Chat
+from web.chats.entries import is_void
 from web.chats.heard import FollowedLog, Heard
 from web.chats.journal import (
     AnswerGiven,
@@ -28,9 +29,10 @@ from web.chats.journal import (
     is_journal,
     journal_of,
 )
-from web.chats.left_over import PATIENCE_SECONDS, LeftOver
+from web.chats.left_over import PATIENCE_SECONDS, LeftOver, has_run
 from web.chats.looking_after import LookingAfter
-from web.chats.run_output import INTERRUPTED, UNFINISHED
+from web.chats.run_output import UNFINISHED
+from web.chats.run_words import INTERRUPTED
 from web.chats.spending import Spending
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Turns
@@ -152,14 +154,12 @@ class Hearing:
             )
 
     async def messages(self, chat: Chat) -> list[Message]:
-        """The conversation; while another server runs it, with what is known of that run, as
-        far as the store can be read."""
+        """The conversation; while another server or a worker runs it, with what is known of that
+        run, as far as the store can be read."""
         heard = self._heard.get(journal_of(chat.id))
-        if heard is None or (chat.turn is not None and chat.elsewhere is None):
+        if heard is None or heard.begun is None or _has_all(chat, heard):
             return chat.messages
         try:
-            if heard.begun is None or (chat.elsewhere is None and not heard.behind):
-                return chat.messages
             # Also once it has its result: that may be told before the conversation is committed.
             return await self._left_over.messages(chat, heard.begun)
         except StoreError as error:
@@ -193,7 +193,7 @@ class Hearing:
                 heard.blocks[entry.id] = entry.block
             case SpentBefore():
                 chat.spending = Spending.from_json(entry.spent)
-            case TurnBegun():
+            case TurnBegun() if not is_void(chat, entry):
                 if heard.current is not None:
                     # It has no end, and yet another one began: its server was killed.
                     ended = await self._left_over.interrupted(heard.current.turn.run_id)
@@ -241,6 +241,8 @@ class Hearing:
             only_read = isinstance(error, StoreError) and error.code == "store_read_only"
             if only_read and await self._left_over.is_left(chat):
                 self._take(heard, await self._left_over.as_interrupted(run_id))
+                # It is written once that can be done.
+                self._tasks.create_task(self._left_over.end_later(chat, open_run))
                 return
         await self._follow(run_id, heard.cursor)
         if not ended:
@@ -281,7 +283,8 @@ class Hearing:
     def _go_on(self, heard: Heard) -> None:
         while heard.waiting:
             entry = heard.waiting[0]
-            if isinstance(entry, TurnBegun) and heard.current is not None:
+            begins = isinstance(entry, TurnBegun) and not is_void(heard.chat, entry)
+            if begins and heard.current is not None:
                 return
             heard.waiting.popleft()
             self._turns.take(heard.chat, entry)
@@ -293,7 +296,7 @@ class Hearing:
                 self._waits(heard)
             if isinstance(entry, TurnTakenBack):
                 heard.early.pop(entry.run_id, None)
-            if isinstance(entry, TurnBegun):
+            if isinstance(entry, TurnBegun) and begins:
                 self._begun(heard, entry)
 
     def _left_standing(self, chat: Chat, begun: TurnBegun) -> None:
@@ -392,6 +395,16 @@ class Hearing:
         await asyncio.sleep(RESUME_SECONDS)
         if chat.turn is None and chat.elsewhere is None and not chat.is_deleted:
             self._turns.resume_loaded(chat)
+
+
+def _has_all(chat: Chat, heard: Heard) -> bool:
+    """Whether this process has the whole conversation in its memory."""
+    if chat.elsewhere is not None:
+        return False
+    if chat.turn is None:
+        return not heard.behind
+    # The agent of a run that a worker performs has what was said before it.
+    return has_run(chat.messages, chat.turn.run_id)
 
 
 def _entry(event: Event) -> Entry | None:

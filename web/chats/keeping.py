@@ -16,7 +16,7 @@ from web.chats.chat import Chat
 from web.chats.chat_limits import ChatLimits
 from web.chats.claims import Claims
 from web.chats.hearing import Hearing
-from web.chats.kinds import MoreChats, Notice, Row, Undo
+from web.chats.kinds import MoreChats, Notice, Row
 from web.chats.listing import Listed, listed, place_of
 from web.chats.parts import Channel, Clock
 from web.chats.picture_bytes import turn_with_bytes, with_bytes
@@ -78,11 +78,12 @@ class Keeping(ABC):
     _new_id: Callable[[], str]
     _records: ChatRecords
     _chats: dict[_Key, Chat]
-    _purges: dict[str, asyncio.Task[None]]
     _side_bars: dict[HarnessIdentity, Channel]
 
     def __init__(self) -> None:
         self._places: dict[HarnessIdentity, Place | None] = {}
+        self._purges: dict[str, asyncio.Task[None]] = {}
+        """By chat that was deleted here: goes on with that once its time is up."""
         self._loads: dict[_Key | HarnessIdentity, asyncio.Lock] = {}
 
     @abstractmethod
@@ -95,7 +96,10 @@ class Keeping(ABC):
     def _add(self, chat: Chat) -> None: ...
 
     @abstractmethod
-    async def _purge_later(self, chat: Chat, seconds: float) -> None: ...
+    async def _store(self, chat: Chat, record: ChatRecord) -> None: ...
+
+    @abstractmethod
+    async def _go_on_deleting(self, identity: HarnessIdentity, record: ChatRecord) -> None: ...
 
     def start(self) -> None:
         """Goes on with deletions of before, within the life of the tasks."""
@@ -208,14 +212,12 @@ class Keeping(ABC):
     async def _change(self, chat: Chat, record: ChatRecord) -> None:
         """Has a chat's settings be others. Raises StoreError where that is not stored: then they
         are as they were."""
-        before, chat.record = chat.record, record
-        self.show(chat)
-        if self.kept is None:
-            await self._records.put(chat.identity, chat.record)
-            return
+        before = chat.record
         try:
-            await self.kept.records.store(chat.identity, chat.record)
+            await self._store(chat, record)
         except StoreError as error:
+            if self.kept is None:
+                raise
             names = [each.name for each in fields(record)]
             old = {name: getattr(before, name) for name in names}
             ours = {name: each for name, each in old.items() if getattr(record, name) != each}
@@ -345,22 +347,6 @@ class Keeping(ABC):
         except HarnessError as error:
             self.could_not_load(chat_id, error)
 
-    async def _go_on_deleting(self, identity: HarnessIdentity, record: ChatRecord) -> None:
-        until = (record.deleted_at or 0) + self.limits.undo_seconds
-        try:
-            await self.load(identity, record.id)
-        except HarnessError as error:
-            log.error("The deleted chat %s cannot be read: %s", record.id, error.message)
-            return
-        chat = self._chats.get((identity, record.id))
-        if chat is None or not chat.is_deleted or record.id in self._purges:
-            return
-        left = max(0.0, until - self._now())
-        if left:
-            undo = Undo(chat.id, chat.title, until)
-            self.side_bar(identity).put(f"z-{chat.id}", "undo", undo)
-        self._purges[chat.id] = self._tasks.create_task(self._purge_later(chat, left))
-
     async def _watch(self, kept: Kept) -> None:
         """Says on every page when the store does not work, and when it does again."""
         while True:
@@ -377,6 +363,8 @@ def told_of(failure: StoreError) -> Notice:
     """A store that does not work, as every page says it."""
     if failure.code == "store_read_only":
         later = "What is stored can be read, and nothing new is kept."
+    elif failure.code.startswith("temporal_"):
+        later = "Messages are kept, and answered once that is mended."
     else:
         later = "What is new is kept in memory and written later."
     return Notice(f"{failure.message} {later}", failure.hint)
@@ -386,7 +374,3 @@ def show_row(side_bar: Channel, record: ChatRecord) -> None:
     """Shows a chat that is not in memory."""
     row = Row(record.id, record.title or UNTITLED, record.state, record.order)
     side_bar.put(f"r-{record.id}", "chats", row, rank=-record.order)
-
-
-def _order(each: Chat | ChatRecord) -> float:
-    return each.order if isinstance(each, ChatRecord) else each.record.order

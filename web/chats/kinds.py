@@ -31,6 +31,9 @@ NestedState = Literal["", "working", "asking", "done"]
 
 ChatState = Literal["idle", "working", "asking", "failed", "paused"]
 
+Behind = Literal["working", "asking", "halted"]
+"""What the run is at that a message waits for."""
+
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
@@ -181,8 +184,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Foot:
-    """Under a finished answer: time in seconds, tokens, cost in dollars, the model that gave it.
+    """Under a finished answer: seconds of work, tokens, cost in dollars, the model that gave it.
 
+    `still` are the seconds in which it waited for the person, was paused, or nobody performed it.
     `run_id` is that of a run whose steps can be looked at, '' for others.
     """
 
@@ -192,16 +196,22 @@ class Foot:
     cost: float | None
     model: str
     run_id: str = ""
+    still: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A message that waits for the run before it to end; it can be taken back."""
+    """A message that waits for the run before it to end; it can be taken back.
+
+    `behind` says what that run is at: it goes on by itself, or not before its person has answered
+    it, or said whether it goes on.
+    """
 
     kind: ClassVar[str] = "queued"
     message_id: str
     text: str
     attachments: int = 0
+    behind: Behind = "working"
 
 
 @dataclass(frozen=True, slots=True)

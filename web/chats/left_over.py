@@ -11,7 +11,7 @@ from web.chats.chat import Chat
 from web.chats.journal import TurnBegun
 from web.chats.picture_bytes import turn_with_bytes
 from web.chats.rebuilt import rebuilt
-from web.chats.run_output import INTERRUPTED, INTERRUPTED_ASKING
+from web.chats.run_words import INTERRUPTED, INTERRUPTED_ASKING
 from web.harness.agent.totals import Totals
 from web.harness.sessions.event_log import EventLog
 from web.harness.sessions.identity import HarnessIdentity
@@ -94,7 +94,7 @@ class LeftOver:
             chat.history = list(snapshot.history)
             if await self.result(run_id) is not None:
                 return True
-            committed = _has(snapshot.history, run_id)
+            committed = has_run(snapshot.history, run_id)
             if committed and not late:
                 return False
             if committed and snapshot.replayable:
@@ -114,7 +114,7 @@ class LeftOver:
     ) -> list[Message]:
         """A conversation and what the events of a run add to it."""
         turn = begun.turn
-        if begun.retold or _has(history, turn.run_id):
+        if begun.retold or has_run(history, turn.run_id) or _went_on(chat, history, turn.run_id):
             return list(history)
         kept = [each for each in history if not _is_of(each, begun.instead_of)]
         last_id = kept[-1].id if kept else None
@@ -123,6 +123,7 @@ class LeftOver:
 
     async def end_later(self, chat: Chat, begun: TurnBegun) -> None:
         """The same as soon as it can be done; returns when the run has ended."""
+        said = ""
         while True:
             try:
                 if await self.result(begun.turn.run_id) is not None:
@@ -133,7 +134,9 @@ class LeftOver:
                 if await self.end(chat, begun, late=True):
                     return
             except StoreError as error:
-                log.warning("It is not known whether a run goes on: %s", error.message)
+                if error.message != said:  # A file may be there to be read only, for good.
+                    said = error.message
+                    log.warning("It is not known whether a run goes on: %s", said)
                 await asyncio.sleep(AGAIN_SECONDS)
 
     async def is_free(self, chat: Chat, wait: float = WAIT_SECONDS) -> bool:
@@ -143,6 +146,10 @@ class LeftOver:
     async def is_free_session(
         self, identity: HarnessIdentity, session_id: str, wait: float = 0
     ) -> bool:
+        """Where nobody waits, and the store can tell, nothing is written for that."""
+        is_held = getattr(self._sessions, "is_held", None)
+        if is_held is not None and not wait:
+            return not await is_held(identity, session_id)
         try:
             lease = await self._sessions.acquire(identity, session_id, wait=wait)
         except SessionConflict:
@@ -217,7 +224,14 @@ def _is_of(message: Message, run_id: str) -> bool:
     return bool(run_id) and message.id.startswith(f"{run_id}-")
 
 
-def _has(history: Sequence[Message], run_id: str) -> bool:
+def _went_on(chat: Chat, history: Sequence[Message], run_id: str) -> bool:
+    """Whether a conversation has gone on without a run that could not be written in time."""
+    later = chat.runs[chat.runs.index(run_id) + 1 :] if run_id in chat.runs else ()
+    return any(has_run(history, each) for each in later)
+
+
+def has_run(history: Sequence[Message], run_id: str) -> bool:
+    """Whether a conversation has messages of a run."""
     return any(_is_of(message, run_id) for message in history)
 
 

@@ -16,10 +16,11 @@ from web.chats.equipping import Equipment
 from web.chats.halted_kinds import HaltedWhy
 from web.chats.journal import TurnBegun
 from web.chats.left_over import LeftOver
-from web.chats.run_control import RESUMED, UNPAUSED
+from web.chats.run_words import LEFT, RESUMED, UNPAUSED
 from web.chats.tasks import TaskOwner
 from web.chats.turns import Turns
 from web.harness.runtime.fitting import needed_tools
+from web.harness.runtime.taking_up import UNREADABLE
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.journal import CallRecord, Execution, Recorded
 from web.harness.values.errors import HarnessError, LimitExceeded, SessionConflict, StoreError
@@ -62,7 +63,10 @@ class LookingAfter:
         left_over: LeftOver,
         abandoning: Abandoning,
         tasks: TaskOwner,
+        *,
+        again_seconds: float = AGAIN_SECONDS,
     ) -> None:
+        self._again_seconds = again_seconds
         self._durable = durable
         self._turns = turns
         self._left_over = left_over
@@ -120,8 +124,9 @@ class LookingAfter:
         if await self._missing(chat, execution):
             self._nudge(run_id)
             return
+        note = await self._note(execution)
         if self._is_standing(watched):
-            await self._go_on(watched, await self._note(execution))
+            await self._go_on(watched, note)
 
     async def answered(self, chat: Chat, run_id: str) -> None:
         """Who answers what a run waits for wants it to go on, should nobody perform it: that may
@@ -159,18 +164,26 @@ class LookingAfter:
             while self._is_standing(watched):
                 try:
                     await self._look(watched)
-                except StoreError as error:
-                    log.warning("It is not known whether a run goes on: %s", error.message)
-                    await self._say_left(watched, error)
-                    await asyncio.sleep(AGAIN_SECONDS)
                 except (LimitExceeded, SessionConflict):
-                    await asyncio.sleep(AGAIN_SECONDS)
+                    await asyncio.sleep(self._again_seconds)
+                except HarnessError as error:
+                    log.warning("It is not known whether a run goes on: %s", error.message)
+                    await self._say_why(watched, error)
+                    await asyncio.sleep(self._again_seconds)
+                except Exception as error:
+                    # Without this task nobody would ever look again.
+                    log.error("A run could not be looked after", exc_info=error)
+                    await asyncio.sleep(self._again_seconds)
         finally:
             del self._watched[run_id]
 
-    async def _say_left(self, watched: _Watched, error: StoreError) -> None:
-        """Where nothing can be written, a run that nobody performs goes on with nobody here."""
+    async def _say_why(self, watched: _Watched, error: HarnessError) -> None:
+        """Says what waiting does not mend: where nothing can be written, a run that nobody performs
+        goes on with nobody here."""
         with suppress(StoreError):
+            if error.code in UNREADABLE:
+                watched.wanted = False
+                self._show(watched, "differs", error.message)
             if error.code == "store_read_only" and await self._left_over.is_left(watched.chat):
                 self._show(watched, "stopped")
 
@@ -219,7 +232,8 @@ class LookingAfter:
         its result."""
         if execution.status == "paused":
             return UNPAUSED
-        recorded = await (await self._durable.executions()).recorded(execution.submission.run_id)
+        executions, run_id = await self._durable.executions(), execution.submission.run_id
+        recorded = await executions.recorded(run_id, newest=True)
         return "" if recorded is not None and _only_waits(recorded) else RESUMED
 
     async def _may_go_on(self, watched: _Watched, execution: Execution) -> bool:
@@ -243,11 +257,15 @@ class LookingAfter:
 
     async def _settle_over(self, execution: Execution) -> None:
         """Settles a run that is over for a chat that is loaded here, and that nobody has."""
-        sent = execution.submission
-        chat = self._turns.find(sent.run_id)
-        if chat is None or chat.is_busy or sent.run_id not in chat.runs:
+        run_id = execution.submission.run_id
+        chat = self._turns.find(run_id)
+        if chat is None or chat.is_busy or run_id not in chat.runs:
             return
-        if execution.fence and not chat.transcript.is_open(sent.run_id):
+        if not execution.fence or chat.transcript.is_open(run_id):
+            return
+        found = await (await self._durable.executions()).find(run_id)
+        if found is not None:
+            sent = found.submission
             model, instead_of = (str(sent.about.get(name, "")) for name in ("model", "instead_of"))
             turn = Turn(sent.run_id, sent.text, model, "", sent.attachments)
             with suppress(SessionConflict):
@@ -269,13 +287,14 @@ class LookingAfter:
         """Until something may have changed, or somebody says so."""
         waits = watched.chat.transcript.halted.get(watched.begun.turn.run_id) == "waits"
         with suppress(TimeoutError):
-            async with asyncio.timeout(CONNECTED_SECONDS if waits else AGAIN_SECONDS):
+            async with asyncio.timeout(CONNECTED_SECONDS if waits else self._again_seconds):
                 await watched.nudge.wait()
         watched.nudge.clear()
 
     async def _missing(self, chat: Chat, execution: Execution) -> str:
         """What a person has to connect before the open calls of a run can go on; '' for nothing."""
-        recorded = await (await self._durable.executions()).recorded(execution.submission.run_id)
+        executions, run_id = await self._durable.executions(), execution.submission.run_id
+        recorded = await executions.recorded(run_id, newest=True)
         needed = needed_tools(recorded.state, recorded.calls) if recorded is not None else ()
         if not needed:
             return ""
@@ -295,7 +314,8 @@ class LookingAfter:
         told: list[EventBody] = [report, result]
         stopped = run_id in self._turns.to_stop or await self._durable.is_stopped(run_id)
         if stopped or (execution is not None and execution.status == "paused"):
-            told = [RunResult("cancelled", "", result.usage, result.cost, reason="stopped")]
+            reason = "stopped" if stopped else LEFT
+            told = [RunResult("cancelled", "", result.usage, result.cost, reason=reason)]
         await self._abandoning.abandon(chat, begun, told)
         self._turns.to_stop.discard(run_id)
         if not chat.is_busy and not chat.is_deleted:

@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from web.chats.stored_records import StoredChatRecords
 from web.chats.tasks import TaskOwner
@@ -18,23 +17,15 @@ from web.harness.values.errors import HarnessError, SessionConflict, StoreError
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""After a chat was last heard of, it is looked at whether somebody runs it."""
+"""After a chat was last heard of, and from then on, it is looked at whether somebody runs it: twice
+at least within the time of a lease, as it may take two looks to see that a server is gone."""
 
-MOST_SECONDS = 60.0
-"""Between two looks at a chat that somebody does run; it takes twice as long each time."""
-
-AROUND_SECONDS = 30.0
+AROUND_SECONDS = 10.0
 """Between two looks whether any chat was left, as not every change of others is heard of."""
 
 TICK_SECONDS = 1.0
 
 _Key = tuple[HarnessIdentity, str]
-
-
-@dataclass(slots=True)
-class _Due:
-    at: float
-    pause: float
 
 
 class Orphans:
@@ -62,7 +53,7 @@ class Orphans:
         self._look_seconds = look_seconds
         self._around_seconds = around_seconds
         self._missed = asyncio.Event()
-        self._due: dict[_Key, _Due] = {}
+        self._due: dict[_Key, float] = {}
         self._watching = False
 
     def heard(self, key: _Key) -> None:
@@ -70,7 +61,7 @@ class Orphans:
         if self._is_here(key):
             self._due.pop(key, None)
             return
-        self._look_later(key, self._look_seconds)
+        self._look_later(key)
 
     def missed(self) -> None:
         """Any chat may have changed."""
@@ -86,14 +77,14 @@ class Orphans:
             try:
                 for key in await self._records.under_way():
                     if key not in self._due and not self._is_here(key):
-                        self._look_later(key, self._look_seconds)
+                        self._look_later(key)
             except StoreError as error:
                 log.warning("It is not known which chats were left: %s", error.message)
             # A file says of every commit that something may have changed.
             await asyncio.sleep(self._look_seconds)
 
-    def _look_later(self, key: _Key, pause: float) -> None:
-        self._due[key] = _Due(asyncio.get_running_loop().time() + pause, pause)
+    def _look_later(self, key: _Key) -> None:
+        self._due[key] = asyncio.get_running_loop().time() + self._look_seconds
         if not self._watching:
             self._watching = True
             self._tasks.create_task(self._watch())
@@ -103,26 +94,36 @@ class Orphans:
             while self._due:
                 await asyncio.sleep(min(TICK_SECONDS, self._look_seconds))
                 now = asyncio.get_running_loop().time()
-                for key in [key for key, due in self._due.items() if due.at <= now]:
-                    due = self._due.pop(key, None)
-                    if due is not None:
-                        await self._look(key, due.pause)
+                for key in [key for key, due in self._due.items() if due <= now]:
+                    if self._due.pop(key, None) is not None:
+                        await self._look(key)
         finally:
             self._watching = False
 
-    async def _look(self, key: _Key, pause: float) -> None:
+    async def _look(self, key: _Key) -> None:
         try:
             if self._is_here(key) or not await self._is_under_way(key):
                 return
-            lease = await self._sessions.acquire(*key)
-            await lease.release()
+            if await self._is_held(key):
+                self._look_later(key)
+                return
             log.info("The chat %s was left under way; it goes on here", key[1])
             await self._load(*key)
-        except SessionConflict:
-            self._look_later(key, min(2 * pause, MOST_SECONDS))
         except HarnessError as error:
             log.warning("It is not known whether the chat %s goes on: %s", key[1], error.message)
-            self._look_later(key, min(2 * pause, MOST_SECONDS))
+            self._look_later(key)
+
+    async def _is_held(self, key: _Key) -> bool:
+        """Whether somebody runs a chat; where the store can tell, nothing is written for that."""
+        is_held = getattr(self._sessions, "is_held", None)
+        if is_held is not None:
+            return bool(await is_held(*key))
+        try:
+            lease = await self._sessions.acquire(*key)
+        except SessionConflict:
+            return True
+        await lease.release()
+        return False
 
     async def _is_under_way(self, key: _Key) -> bool:
         record = await self._records.get(*key)

@@ -1,69 +1,35 @@
-"""What other servers on the same store do with chats, and what is asked of them."""
+"""What other servers on the same store do with chats: it is shown here, too."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from abc import abstractmethod
 from dataclasses import replace
 
 from web.chats.chat import Chat
-from web.chats.journal import AnswerGiven, InputGiven, Request, StopAsked
-from web.chats.keeping import Keeping, Kept, show_row
+from web.chats.deleting import Deleting
+from web.chats.keeping import Kept, show_row
 from web.chats.orphans import Orphans
 from web.chats.records import ChatRecord
 from web.chats.stored_records import record_form, with_blocks
 from web.harness.sessions.identity import HarnessIdentity
-from web.harness.sessions.store import SessionStore
 from web.harness.tools.permissions import Permissions
 from web.harness.values.errors import HarnessError
-from web.harness.values.events import Decision, InputAction
-from web.harness.values.messages import JsonObject
 
 log = logging.getLogger(__name__)
 
 _Key = tuple[HarnessIdentity, str]
 
 
-class OtherServers(Keeping):
+class OtherServers(Deleting):
     """The part of `Chats` that follows other servers. In memory there are none."""
 
-    _sessions: SessionStore
     _orphans: Orphans
 
     def __init__(self) -> None:
         super().__init__()
         self._changed: set[_Key] = set()
         self._looking = False
-
-    @abstractmethod
-    def stop(self, chat: Chat, run_id: str) -> None: ...
-
-    @abstractmethod
-    async def decide(
-        self,
-        chat: Chat,
-        key: str,
-        decision: Decision,
-        *,
-        run_id: str | None = None,
-        arguments: JsonObject | None = None,
-        reason: str = "",
-    ) -> None: ...
-
-    @abstractmethod
-    async def answer_input(
-        self,
-        chat: Chat,
-        key: str,
-        action: InputAction,
-        content: JsonObject | None = None,
-        *,
-        run_id: str | None = None,
-    ) -> None: ...
-
-    @abstractmethod
-    async def _leave(self, chat: Chat) -> None: ...
 
     def start(self) -> None:
         super().start()
@@ -75,32 +41,8 @@ class OtherServers(Keeping):
                 lambda key: key in self._chats,
                 self.load,
             )
-            self.kept.hearing.requests = self._take_request
             self.kept.records.listen(self._heard_record)
             self._tasks.create_task(self._orphans.look_around())
-
-    def _take_request(self, chat: Chat, request: Request) -> None:
-        """Does what a person asked on a page of another server, if the run is ours."""
-        if chat.turn is not None and chat.turn.run_id == request.run_id:
-            self._tasks.create_task(self._do(chat, request))
-
-    async def _do(self, chat: Chat, request: Request) -> None:
-        try:
-            match request:
-                case StopAsked():
-                    self.stop(chat, request.run_id)
-                case AnswerGiven():
-                    await self.decide(
-                        chat,
-                        request.key,
-                        request.decision,
-                        arguments=request.arguments,
-                        reason=request.reason,
-                    )
-                case InputGiven():
-                    await self.answer_input(chat, request.key, request.action, request.content)
-        except HarnessError as error:
-            log.info("What was asked on another server came too late: %s", error.message)
 
     def _heard_record(self, changed: _Key | None) -> None:
         if changed is not None:
@@ -147,9 +89,13 @@ class OtherServers(Keeping):
     def _show_unloaded(self, key: _Key, record: ChatRecord | None) -> None:
         identity, chat_id = key
         side_bar, place = self.side_bar(identity), self._places.get(identity)
-        if record is None or record.deleted_at is not None:
+        if record is None:
             side_bar.remove(f"r-{chat_id}")
+            side_bar.remove(f"z-{chat_id}")
+        elif record.deleted_at is not None:
+            self._show_deleted(identity, record)
         elif place is None or record.order >= place.place:
+            side_bar.remove(f"z-{chat_id}")
             show_row(side_bar, record)
 
     def _take_record(self, kept: Kept, chat: Chat, record: ChatRecord) -> None:
@@ -165,10 +111,12 @@ class OtherServers(Keeping):
         chat.show_attachments()
         chat.show_grants()
         if chat.is_deleted and not was_deleted:
-            self.side_bar(chat.identity).remove(f"r-{chat.id}")
+            self._show_deleted(chat.identity, record)
             chat.channel.end("deleted")
         elif was_deleted and not chat.is_deleted:
-            chat.channel.gone = None
+            if (purge := self._purges.pop(chat.id, None)) is not None:
+                purge.cancel()
+            self._show_restored(chat)
         chat.channel.touch()
         self.show(chat)
 

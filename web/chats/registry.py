@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from web.chats.answering import Answering
@@ -16,7 +14,7 @@ from web.chats.composing import Composing
 from web.chats.equipping import Equipment
 from web.chats.folders import ChatFolders
 from web.chats.keeping import Kept
-from web.chats.kinds import Row, Undo
+from web.chats.kinds import Row
 from web.chats.memories import ChatMemories
 from web.chats.parts import Channel, Clock
 from web.chats.records import ChatRecord, ChatRecords
@@ -90,7 +88,6 @@ class Chats(Unloading, Composing, Answering):
         self._chats: dict[tuple[HarnessIdentity, str], Chat] = {}
         self._side_bars: dict[HarnessIdentity, Channel] = {}
         self._made: OrderedDict[tuple[HarnessIdentity, str], Chat] = OrderedDict()
-        self._purges: dict[str, asyncio.Task[None]] = {}
 
     async def create(
         self,
@@ -311,50 +308,13 @@ class Chats(Unloading, Composing, Answering):
         await self._write(chat, replace(chat.record, memory=on))
         chat.channel.touch()
 
-    async def delete(self, chat: Chat, *, with_files: bool = False) -> None:
-        """Deletes a chat: what it does is stopped. For some seconds it can be brought back, with
-        the messages that wait and the servers that it is connected to. Its files stay on disk, or
-        go `with_files` once it cannot be brought back any more."""
-        if chat.is_deleted:
-            return
-        until = self._now() + self.limits.undo_seconds
-        record = replace(chat.record, deleted_at=self._now(), files_go=with_files)
-        await self._write(chat, record)
-        side_bar = self.side_bar(chat.identity)
-        side_bar.remove(f"r-{chat.id}")
-        side_bar.put(f"z-{chat.id}", "undo", Undo(chat.id, chat.title, until))
-        chat.channel.end("deleted")
-        later = self._purge_later(chat, self.limits.undo_seconds)
-        self._purges[chat.id] = self._tasks.create_task(later)
-        await self._turns.halt(chat)
-
-    async def restore(self, identity: HarnessIdentity, chat_id: str) -> Chat:
-        """Brings a deleted chat back. Raises NotFound when it is too late."""
-        chat = self._chats.get((identity, chat_id))
-        if chat is None:
-            raise _too_late()
-        if chat.is_deleted:
-            purge = self._purges.pop(chat_id, None)
-            if purge is None:
-                raise _too_late()
-            purge.cancel()
-            self.side_bar(identity).remove(f"z-{chat_id}")
-            chat.channel.gone = None
-            chat.channel.touch()
-            await self._write(chat, replace(chat.record, deleted_at=None, files_go=False))
-            if self.kept is not None:
-                self.kept.hearing.resume(chat)
-            # Where too much runs already, what waits goes on waiting, and is shown to.
-            with suppress(LimitExceeded):
-                self._turns.resume(chat)
-        return chat
-
     def show(self, chat: Chat) -> None:
         """Brings head and side bar up to what the chat is now."""
         if chat.is_deleted:
             return
         self._keep_grants(chat)
         chat.show_head()
+        chat.show_queue()
         equipment = self._turns.equipment
         settings = shown_settings(chat.record, chat.title, self.models, equipment)
         chat.channel.put("chat-settings", "settings", settings)
@@ -373,38 +333,12 @@ class Chats(Unloading, Composing, Answering):
         self.show(chat)
         await self._records.put(chat.identity, chat.record)
 
-    async def _write_draft(self, chat: Chat, record: ChatRecord) -> None:
-        if self.kept is None:
-            await self._write(chat, record)
-        else:
-            chat.record = record
-            self.kept.records.put_soon(chat.identity, record)
-
-    async def _leave(self, chat: Chat) -> None:
-        """Forgets a chat that is gone; its files are closed before."""
-        await self.servers.close(chat)
-        self.skills.close(chat)
-        self.memories.close(chat)
-        del self._chats[chat.identity, chat.id]
-
-    async def _purge_later(self, chat: Chat, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        self._purges.pop(chat.id, None)
-        self.side_bar(chat.identity).remove(f"z-{chat.id}")
-        await self._turns.close(chat)
-        await self.files.close(chat, remove=chat.record.files_go)
-        await self._leave(chat)
-        for key in [key for key, made in self._made.items() if made is chat]:
-            del self._made[key]
-            if self.kept is not None:
-                await self.kept.claims.forget(*key)
-        await self._turns.forget(chat)
-        await self._sessions.delete(chat.identity, chat.id)
-        if self.kept is not None:
-            self.kept.hearing.close(chat)
-            await self.kept.blobs.delete(chat.identity, chat.id)
-        # Last, so that a server that is killed here goes on with it after its start.
-        await self._records.delete(chat.identity, chat.id)
+    async def _store(self, chat: Chat, record: ChatRecord) -> None:
+        """The same, and raises StoreError where it is not stored yet."""
+        chat.record = record
+        self.show(chat)
+        store = self._records.put if self.kept is None else self.kept.records.store
+        await store(chat.identity, chat.record)
 
     def _offered(self, model: str) -> str:
         if model not in self.models:
@@ -413,7 +347,3 @@ class Chats(Unloading, Composing, Answering):
                 hint=f"Choose one of {', '.join(self.models)}.",
             )
         return model
-
-
-def _too_late() -> NotFound:
-    return NotFound("This chat was deleted for good.", hint="Start a new one.")

@@ -10,12 +10,6 @@ from web.harness.sessions.journal import NumberedStep
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import Resolution
 
-RESUMED = "The server was stopped; going on."
-"""The note with which a run that was cut off goes on."""
-
-UNPAUSED = "Going on after a pause."
-"""And one that a person paused."""
-
 MAX_RECOVERY_CHARS = 100_000
 """Of what a person says that a call gave."""
 

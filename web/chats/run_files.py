@@ -15,9 +15,7 @@ may add some with a higher number.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, get_args
 
@@ -28,20 +26,22 @@ from web.harness.values.json_form import (
     Fields,
     JsonRefused,
     NotSerialisable,
-    canonical,
     json_copy,
-    json_text,
     kind_of,
     parse_json,
     writable,
 )
 from web.harness.values.messages import JsonObject
+from web.harness.values.sealed_form import check_seal, check_version, sealed
 from web.harness.values.secret_names import without_secrets
 from web.harness.values.text import amount
 from web.harness.values.usage import Usage
 
 FORMAT = "harness-web run"
 VERSION = 1
+
+LONG = "steps"
+"""The field whose items have a line each."""
 
 MAX_RUN_FILE_BYTES = 32 * 1024 * 1024
 MAX_STEPS = 100_000
@@ -96,8 +96,7 @@ def write_run_file(run: RunFile, max_bytes: int = MAX_RUN_FILE_BYTES) -> bytes:
         "exported_at": run.exported_at,
         "steps": steps,
     }
-    form["digest"] = _digest(form)
-    data = "".join(_lines(form)).encode()
+    data = sealed(form, LONG)
     _check_size(len(data), max_bytes, "This run would have")
     return data
 
@@ -133,18 +132,8 @@ def _read(form: Any) -> RunFile:
     given = Fields(form, "")
     if not given.has("format") or given.take("format") != FORMAT:
         raise JsonRefused("It is JSON, but no run of this program.")
-    version = given.whole("version")
-    if version > VERSION:
-        raise JsonRefused(
-            f"It has version {version}; this program reads up to {VERSION}.",
-            hint="It was exported by a later version of this program. Update this one.",
-            code="from_the_future",
-        )
-    if version < 1:
-        raise JsonRefused(f"Its version is {version}, and there is no such version.")
-    digest = given.text("digest")
-    if digest != _digest({key: value for key, value in form.items() if key != "digest"}):
-        raise JsonRefused("It was changed after it was exported: its digest is of something else.")
+    check_version(given, VERSION, "exported")
+    check_seal(given, form, LONG, "exported")
     steps = given.items("steps")
     if len(steps) > MAX_STEPS:
         raise JsonRefused(f"It has {len(steps):,} steps; at most {MAX_STEPS:,} are read.")
@@ -258,27 +247,3 @@ def _without_defaults(value: ShownStep | StepCall) -> JsonObject:
         if held != default:
             form[field.name] = held
     return form
-
-
-def _digest(form: JsonObject) -> str:
-    digest = hashlib.sha256()
-    for name, value in sorted(form.items()):
-        digest.update(canonical(name) + b":")
-        for each in value if name == "steps" and isinstance(value, list) else (value,):
-            digest.update(canonical(each) + b"\n")
-    return f"sha256:{digest.hexdigest()}"
-
-
-def _lines(form: JsonObject) -> Iterator[str]:
-    yield "{"
-    for at, (name, value) in enumerate(form.items()):
-        yield f"{',' if at else ''}\n{json_text(name)}:"
-        yield from _step_lines(value) if name == "steps" else (json_text(value),)
-    yield "\n}\n"
-
-
-def _step_lines(steps: Sequence[Any]) -> Iterator[str]:
-    yield "["
-    for at, step in enumerate(steps):
-        yield f"{',' if at else ''}\n{json_text(step)}"
-    yield "\n]"

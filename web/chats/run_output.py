@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from web.chats.chat import Chat
+from web.chats.run_words import INTERRUPTED
 from web.harness.sessions.event_log import EventLog
 from web.harness.values.errors import HarnessError
 from web.harness.values.events import ErrorReport, EventBody, RunResult
@@ -19,18 +20,6 @@ INTERNAL = HarnessError(
     "Something went wrong inside the server.",
     hint="Your message is kept. The server's log says more.",
     code="internal_error",
-)
-
-INTERRUPTED = ErrorReport(
-    "interrupted",
-    "The server was stopped while this answer was written, so it is incomplete.",
-    "What came before it is kept. Try again, or send another message.",
-)
-
-INTERRUPTED_ASKING = ErrorReport(
-    INTERRUPTED.code,
-    "The server was stopped while it waited for your answer; nothing was run.",
-    INTERRUPTED.hint,
 )
 
 

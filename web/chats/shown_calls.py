@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from web.chats.halted_kinds import Recovery
@@ -41,6 +42,14 @@ class ShownCalls:
         """The open calls of a run, and of its sub-agents, that wait for the person."""
         found = map(self.get, turn.open_calls())
         return [call for call in found if call is not None and call.waits]
+
+    def only_wait(self, turn: TurnState) -> bool:
+        """Whether a run does nothing before the person answers."""
+        found = [call for call in map(self.get, turn.open_calls()) if call is not None]
+        return any(call.waits for call in found) and not any(
+            call.status == "running" and not call.waits and call.nested != "asking"
+            for call in found
+        )
 
     def writing(self, turn: TurnState, body: ToolCallDelta) -> str:
         """Returns the name of the tool, as far as it is known."""
@@ -217,3 +226,9 @@ class ShownCalls:
 
 def _cut_off(call: Call) -> Call:
     return replace(call, status="unknown", question=None, progress=None, inputs=())
+
+
+def needed_words(asked: Sequence[Call]) -> str:
+    """In which calls a person has to answer; '' for none."""
+    names = ", ".join(dict.fromkeys(call.name for call in asked))
+    return f"Needs your answer: {names}" if names else ""

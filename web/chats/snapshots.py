@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from web.chats.chat import Chat, Turn
 from web.chats.driving import PINNED
 from web.chats.equipping import Equipment
+from web.chats.forked_files import copy_files
 from web.chats.registry import Chats
 from web.chats.retold import RetoldRun, renamed_ids, retold
 from web.chats.setup import configured, setup_of
@@ -40,6 +42,9 @@ text of JSON: each turn copies the state of its session, and a text costs nothin
 MAX_AT_ONCE = 4
 """Snapshots that are read or written at the same time; each may take some hundred megabytes."""
 
+FILLED_SECONDS = 4.0
+"""For another server that makes the same chat."""
+
 LOADED = "Loaded from a snapshot."
 
 TITLE = "title"
@@ -68,6 +73,8 @@ class ChatSnapshots:
         self._now = now
         self._new_id = new_id
         self._underway = 0
+        self._making: dict[tuple[HarnessIdentity, str], asyncio.Event] = {}
+        """By the request that makes a chat just now; set once that has ended."""
 
     async def save(self, chat: Chat) -> bytes:
         """The file of a chat as it is settled now.
@@ -101,35 +108,65 @@ class ChatSnapshots:
             data = packed.snapshot
         check_size(len(data), self.max_bytes)
         snapshot = await asyncio.to_thread(read_snapshot, data, self.max_bytes)
-        return await self._begin(identity, snapshot, packed, LOADED, request_id)
+        async with self._alone(identity, request_id):
+            bring = partial(self._unpack, packed) if packed is not None else None
+            return await self._begin(identity, snapshot, bring, LOADED, request_id)
 
     async def branch(
-        self, chat: Chat, messages: Sequence[Message], title: str, words: str, request_id: str = ""
+        self,
+        chat: Chat,
+        messages: Sequence[Message],
+        at: float,
+        title: str,
+        words: str,
+        request_id: str = "",
     ) -> Chat:
-        """A new chat with the settings of another, also what is switched off in it, and with these
-        messages of it. Its files, and servers that it alone is connected to, are left to it.
+        """A new chat with the settings of another, also what is switched off in it, with these
+        messages of it, and with its files as they were `at` seconds since the epoch. Servers that
+        it alone is connected to are left to it.
 
         `words` say at their end where it comes from. Whoever calls it has a `place`. The same
         request id again gives the chat it made. Raises LimitExceeded.
         """
+
+        async def bring(made: Chat) -> str:
+            await self._chats.change(made, switched_as=chat.record)
+            files = self._chats.files
+            return await copy_files(files.of(chat), files.of(made), at)
+
         snapshot = replace(
             self._snapshot(chat, SessionSnapshot(tuple(messages))),
             usage=Usage(),
             cost=None,
             metadata={TITLE: title},
         )
-        return await self._begin(chat.identity, snapshot, None, words, request_id, chat)
+        async with self._alone(chat.identity, request_id):
+            return await self._begin(chat.identity, snapshot, bring, words, request_id)
+
+    @asynccontextmanager
+    async def _alone(self, identity: HarnessIdentity, request_id: str) -> AsyncIterator[None]:
+        """Whoever sends a request again waits for what becomes of it."""
+        key = identity, request_id
+        while request_id and (before := self._making.get(key)) is not None:
+            await before.wait()
+        ended = self._making[key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            if self._making.get(key) is ended:
+                del self._making[key]
+            ended.set()
 
     async def _begin(
         self,
         identity: HarnessIdentity,
         snapshot: Snapshot,
-        packed: PackedChat | None,
+        bring: Callable[[Chat], Awaitable[str]] | None,
         words: str,
         request_id: str,
-        like: Chat | None = None,
     ) -> Chat:
-        """Makes a chat of a snapshot, or finds the one that was made."""
+        """Makes a chat of a snapshot, or finds the one that was made. `bring` brings what is not in
+        the snapshot, and gives words on it."""
         wanted = str(snapshot.config.model)
         model = wanted if wanted in self._chats.models else self._chats.models[0]
         kept_title = snapshot.metadata.get(TITLE)
@@ -149,11 +186,13 @@ class ChatSnapshots:
         # What is sent to it meanwhile waits.
         chat.turn = Turn(self._new_id(), "", model, "")
         try:
-            if packed is not None:
-                await self._unpack(chat, packed)
-            if like is not None:
-                await self._chats.change(chat, switched_as=like.record)
+            if bring is not None:
+                words += await bring(chat)
             await self._fill(chat, snapshot, standard, words)
+        except SessionConflict:
+            # Another server, which was sent the same request, is at it.
+            chat.turn = None
+            raise
         except BaseException:
             chat.turn = None
             # Half a conversation is none; what is deleted here was never seen.
@@ -161,7 +200,7 @@ class ChatSnapshots:
             raise
         return chat
 
-    async def _unpack(self, chat: Chat, packed: PackedChat) -> None:
+    async def _unpack(self, packed: PackedChat, chat: Chat) -> str:
         """Makes the folder of a new chat of what came with its snapshot."""
         files = self._chats.files
         try:
@@ -173,6 +212,7 @@ class ChatSnapshots:
                 f"The disk refused: {error.strerror or type(error).__name__}.",
                 hint="No chat was made.",
             ) from error
+        return ""
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -233,7 +273,11 @@ class ChatSnapshots:
             BROUGHT: await asyncio.to_thread(_brought, snapshot),
         }
         history = tuple(message for run in runs for message in run.messages)
-        async with await self._sessions.acquire(chat.identity, chat.id) as lease:
+        lease = await self._sessions.acquire(chat.identity, chat.id, wait=FILLED_SECONDS)
+        async with lease:
+            if (await lease.read()).revision:
+                chat.turn = None
+                return  # By another server, which was sent the same request.
             await lease.commit(SessionSnapshot(history, {}, state))
         chat.history, chat.spending = list(history), spending
         chat.spending.show(chat.channel)

@@ -22,9 +22,6 @@ from web.harness.values.messages import JsonObject, ResourceBlock
 
 log = logging.getLogger(__name__)
 
-DRAFT_SECONDS = 1.0
-"""A draft that changes is written about so often."""
-
 PUT_SECONDS = 2.0
 """A person waits no longer for a store that does not work; it is written later."""
 
@@ -104,12 +101,6 @@ class StoredChatRecords:
         found = [await self._records.having("state", each) for each in ("working", "asking")]
         return list(dict.fromkeys(key for each in found for key in each))
 
-    def put_soon(self, identity: HarnessIdentity, record: ChatRecord) -> None:
-        """Has it written within a second or so; the newest of several counts."""
-        key = (identity, record.id)
-        self._waiting[key] = record
-        self._write_later(key, DRAFT_SECONDS)
-
     async def get(self, identity: HarnessIdentity, chat_id: str) -> ChatRecord | None:
         waiting = self._waiting.get((identity, chat_id))
         if waiting is not None:
@@ -159,13 +150,13 @@ class StoredChatRecords:
     def _lock(self, key: _Key) -> asyncio.Lock:
         return self._locks.setdefault(key, asyncio.Lock())
 
-    def _write_later(self, key: _Key, seconds: float) -> None:
+    def _write_again(self, key: _Key) -> None:
         if key not in self._soon:
-            self._soon[key] = self._tasks.create_task(self._later(key, seconds))
+            self._soon[key] = self._tasks.create_task(self._later(key))
 
-    async def _later(self, key: _Key, seconds: float) -> None:
+    async def _later(self, key: _Key) -> None:
         try:
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(AGAIN_SECONDS)
         finally:
             del self._soon[key]
         await self._write(key)
@@ -184,7 +175,7 @@ class StoredChatRecords:
                 self.failure = error
                 # When the server ends there is nobody left to try.
                 with suppress(RuntimeError):
-                    self._write_later(key, AGAIN_SECONDS)
+                    self._write_again(key)
                 return
             self.failure = None
             if self._waiting.get(key) is record:

@@ -116,6 +116,7 @@ def at(
 
     def failure() -> StoreError | None:
         waiting: StoreError | None = getattr(late.events, "failure", None)
-        return waiting or records.failure or late.failure
+        of_runs: StoreError | None = getattr(backend, "failure", None)
+        return waiting or records.failure or late.failure or of_runs
 
     return stores, connect

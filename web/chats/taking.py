@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from web.chats.chat import Chat, Turn
 from web.chats.entries import Entries
-from web.chats.journal import TurnSent, journal_of
+from web.chats.journal import TurnBegun, TurnSent, TurnTakenBack, journal_of
 from web.harness.sessions.event_log import EventLog
 from web.harness.values.errors import HarnessError, SessionConflict, StoreError
 
@@ -21,7 +21,7 @@ AGAIN_SECONDS = 0.2
 """Between two tries of what may succeed in a moment."""
 
 HEARD_SECONDS = 2.0
-"""For what other servers wrote to the journal before."""
+"""For what other servers wrote to the journal before. Nobody knows of it while the store fails."""
 
 _PASSING = ("store_locked", "store_busy")
 
@@ -125,6 +125,25 @@ class Taking(Entries):
                 async with asyncio.timeout(HEARD_SECONDS):
                     await asyncio.shield(heard)
         return self._instead.get(turn.run_id, turn)
+
+    async def _is_first(
+        self, chat: Chat, entry: TurnBegun | TurnTakenBack, seconds: float | None
+    ) -> bool:
+        """Writes that a turn begins, or was taken back, and says whether it is the first of both in
+        the journal, as every server sees it. Where that is not known in time, it is."""
+        run_id = entry.turn.run_id if isinstance(entry, TurnBegun) else entry.run_id
+        key = type(entry), run_id
+        decided: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._decided[key] = decided
+        try:
+            self._journal.write(chat, entry)
+            await self._journal.flush(chat)
+            async with asyncio.timeout(seconds):
+                return await decided
+        except TimeoutError:
+            return True
+        finally:
+            del self._decided[key]
 
     def leave(self, chat: Chat) -> None:
         """Forgets a chat that leaves the memory, and may be loaded again."""

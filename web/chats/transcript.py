@@ -8,9 +8,11 @@ from typing import assert_never
 from web.chats.attachments import shown_attachment
 from web.chats.condensed_kinds import Condensed
 from web.chats.halted_kinds import Halted, HaltedWhy
-from web.chats.kinds import Failure, Foot, Notice, Status, UserMessage
+from web.chats.kinds import Call, Failure, Foot, Notice, Status, UserMessage
+from web.chats.notes import Notes
 from web.chats.parts import Channel
-from web.chats.shown_calls import ShownCalls
+from web.chats.run_words import ending
+from web.chats.shown_calls import ShownCalls, needed_words
 from web.chats.streamed_texts import StreamedTexts
 from web.chats.turn_state import TurnState
 from web.harness.agent.run import INTERRUPTED, PAUSED
@@ -44,21 +46,12 @@ ALONE = "No worker is there; the answer goes on when one is."
 
 UNREACHABLE = "Temporal does not answer; the answer goes on when it does. Nothing is lost."
 
+NO_NAMESPACE = "Temporal has not the namespace; the answer goes on once it has. Nothing is lost."
+
 _MISSING = {
     "worker": (ALONE, "Waiting for a worker"),
     "temporal": (UNREACHABLE, "Waiting for Temporal"),
-}
-
-_ENDINGS = {
-    "stopped": "Stopped. What was written so far is kept.",
-    "max_iterations": "Stopped at the limit of model calls in one turn. Send a message to go on.",
-    "max_cost_dollars": "Stopped at the cost limit of one turn.",
-    "max_repeats": "Stopped: the same calls brought the same results several times in a row. "
-    "Send a message to go on.",
-    "max_tokens": "The answer reached its length limit and was cut. Ask to continue.",
-    "refusal": "The model declined to answer.",
-    "given_up": "Given up, as it is not known if a tool ran. What was done before is kept.",
-    "empty_answer": "The model sent an empty answer. Try to ask again in other words.",
+    "namespace": (NO_NAMESPACE, "Waiting for Temporal"),
 }
 
 
@@ -70,6 +63,7 @@ class Transcript:
         self._turns: dict[str, TurnState] = {}
         self._texts = StreamedTexts(channel)
         self._calls = ShownCalls(channel)
+        self._notes = Notes(channel)
         self._status = Status("idle", "")
         self._halted: dict[str, HaltedWhy] = {}
         self._missing: dict[str, Missing] = {}
@@ -118,8 +112,9 @@ class Transcript:
         self.stand_alone(run_id, "")
         self._calls.halt(turn)
         self._halted[run_id] = why
-        self._channel.put(f"h-{run_id}", "log", Halted(run_id, why, words))
-        self._say_halted(turn, why, words)
+        asked = self._calls.asking(turn)
+        self._channel.put(f"h-{run_id}", "log", Halted(run_id, why, words, len(asked)))
+        self._say_halted(why, words, asked)
 
     def go_on(self, run_id: str) -> None:
         """Takes back that a run stands still: it is performed again, and may only wait."""
@@ -131,7 +126,7 @@ class Transcript:
         """Shows what is missing for a run to go on, or takes that back; its next event shows that
         a worker is there. One that has ended is fine."""
         turn = self._turns.get(run_id)
-        if turn is None or missing == self._missing.get(run_id, ""):
+        if turn is None or turn.stopping or missing == self._missing.get(run_id, ""):
             return
         if not missing:
             self._be_performed(turn)
@@ -140,6 +135,14 @@ class Transcript:
         words, doing = _MISSING[missing]
         self._channel.put(f"n-{turn.key}-alone", "log", Notice(words))
         self._say_work(turn, doing)
+
+    def stopping(self, run_id: str) -> None:
+        """Shows that a person stopped a run, until it has its end; one that has it is fine."""
+        turn = self._turns.get(run_id)
+        if turn is not None and run_id not in self._halted:
+            self.stand_alone(run_id, "")
+            turn.stopping = True
+            self._say_work(turn, "")
 
     def missing(self, run_id: str) -> Missing:
         """What a run waits for; see `stand_alone`."""
@@ -171,6 +174,11 @@ class Transcript:
         self._say_work(turn, "Working")
 
     def _fold(self, turn: TurnState, body: EventBody, at: float) -> None:
+        turn.time.take(body, at)
+        self._take(turn, body, at)
+        turn.time.waits = self._calls.only_wait(turn)
+
+    def _take(self, turn: TurnState, body: EventBody, at: float) -> None:
         match body:
             case TextDelta():
                 self._write(turn, body.message_id, body.text, thinking=False)
@@ -202,7 +210,7 @@ class Transcript:
             case RunResult():
                 self._end(turn, body, at)
             case Note():
-                self._note(turn, body.text, body.detail)
+                self._notes.put(turn, body.text, body.detail)
             case ContextCondensed():
                 self._condensed(turn, body)
             case RecoveryRequired():
@@ -281,20 +289,23 @@ class Transcript:
         self._fold(inner, body.body, at)
 
     def _write(self, turn: TurnState, message_id: str, text: str, *, thinking: bool) -> None:
+        turn.taken_back = False
         if self._texts.write(turn, message_id, text, thinking=thinking):
             self._channel.remove(f"n-{turn.key}-wait")
             self._say_work(turn, "Thinking" if thinking else "Writing")
 
     def _reset(self, turn: TurnState, body: AttemptReset) -> None:
-        turn.open = None
+        turn.open, turn.taken_back = None, True
         self._channel.remove(f"n-{turn.key}-wait")
         self._texts.drop(f"a-{body.message_id}-")
         self._channel.remove(f"a-{body.message_id}")
         self._calls.reset(turn, body.message_id)
-        if body.reason == PAUSED:
-            self._note(turn, "What was being written is written anew when it goes on.")
-        elif body.reason != INTERRUPTED:  # Of that the note tells with which it goes on.
-            self._note(turn, f"Attempt {body.attempt} was dropped and starts again.", body.reason)
+        # What stood still says so on its card, and with the note with which it goes on.
+        if body.reason not in (PAUSED, INTERRUPTED):
+            self._notes.put(
+                turn, f"Attempt {body.attempt} was dropped and starts again.", body.reason
+            )
+        self._notes.tell_once(turn)
         # Its questions are gone with it.
         self._say_work(turn, "Working")
 
@@ -315,22 +326,22 @@ class Transcript:
             self._channel.put(f"n-{turn.key}-wait", turn.slot, notice)
         self._say_work(turn, text)
 
-    def _note(self, turn: TurnState, text: str, detail: str = "") -> None:
-        turn.notices += 1
-        self._channel.put(f"n-{turn.key}-{turn.notices}", turn.slot, Notice(text, detail))
-
     def _end(self, turn: TurnState, body: RunResult, at: float) -> None:
+        done = bool(turn.calls or turn.settled)
         self._close(turn)
         error = turn.error
         if error is not None and turn.outer is None:
             failure = Failure(turn.run_id, error.code, error.message, error.hint)
             self._channel.put(f"f-{turn.key}", turn.slot, failure)
         elif error is not None:
-            self._note(turn, f"Failed: {error.message}", error.hint)
+            self._notes.put(turn, f"Failed: {error.message}", error.hint)
         elif body.reason:
-            self._note(turn, _ENDINGS.get(body.reason, body.reason))
+            kept = {"written": turn.texts > 0, "done": done, "taken_back": turn.taken_back}
+            self._notes.put(turn, ending(body.reason, **kept))
         steps_of = turn.run_id if self.written_down and turn.outer is None else ""
-        foot = Foot(at - turn.started, body.usage, body.cost, turn.model, steps_of)
+        still = turn.time.still
+        worked = max(0.0, at - turn.started - still)
+        foot = Foot(worked, body.usage, body.cost, turn.model, steps_of, still)
         self._channel.put(f"e-{turn.key}", turn.slot, foot)
         if turn.outer is not None:
             self._end_inner(turn)
@@ -365,21 +376,21 @@ class Transcript:
             self._calls.show_nested(each.outer, each.call_id)
             each = each.outer
         asked = self._calls.asking(each)
-        if asked:
-            names = ", ".join(dict.fromkeys(call.name for call in asked))
-            words = f"Needs your answer: {names}"
+        if each.stopping:
+            self._say(Status("working", "Stopping", each.run_id, pauses=self.written_down))
+        elif asked:
+            words = needed_words(asked)
             self._say(Status("asking", words, each.run_id, len(asked), self.written_down))
         else:
             self._say(Status("working", text or "Working", each.run_id, pauses=self.written_down))
 
-    def _say_halted(self, turn: TurnState, why: HaltedWhy, words: str) -> None:
+    def _say_halted(self, why: HaltedWhy, words: str, asked: Sequence[Call]) -> None:
         """It is left by its card and not stopped."""
-        asked = len(self._calls.asking(turn))
         if why == "paused":
-            self._say(Status("paused", "Paused", questions=asked))
+            self._say(Status("paused", "Paused", questions=len(asked)))
         else:
-            words = words or "The server was stopped: shall it go on?"
-            self._say(Status("asking", words, questions=asked + 1))
+            words = words or needed_words(asked) or "The server was stopped: shall it go on?"
+            self._say(Status("asking", words, questions=len(asked) + 1))
 
     def _say(self, status: Status) -> None:
         changed = status.state != self._status.state

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from web.chats.markdown.stream import MarkdownStream
+from web.chats.work_time import WorkTime
 from web.harness.values.events import ErrorReport
 
 
@@ -49,6 +50,14 @@ class TurnState:
     begun: int = 0
     """Runs of sub-agents that have begun."""
     error: ErrorReport | None = None
+    taken_back: bool = False
+    """What was written last was, and nothing since."""
+    stopping: bool = False
+    """A person stopped it, and it has no end yet."""
+    time: WorkTime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.time = WorkTime(self.started)
 
     @property
     def root(self) -> TurnState:

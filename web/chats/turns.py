@@ -18,11 +18,13 @@ from web.chats.journal import (
     Journal,
     SpentBefore,
     StopAsked,
+    TurnBegun,
     TurnSent,
 )
+from web.chats.left_over import has_run
 from web.chats.retold import RetoldRun, pictures_of
 from web.chats.run_output import RunOutput
-from web.chats.taking import busy, same_request
+from web.chats.taking import HEARD_SECONDS, busy, same_request
 from web.chats.tasks import TaskOwner
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.event_log import EventLog
@@ -34,7 +36,6 @@ from web.harness.values.errors import (
     SessionConflict,
     StoreError,
 )
-from web.harness.values.messages import Message
 
 log = logging.getLogger(__name__)
 
@@ -173,11 +174,13 @@ class Turns(DurableTurns):
         """Stops a run; a waiting one is taken back. One that has ended is fine."""
         if chat.turn is not None and chat.turn.run_id == run_id:
             self._stopping.add(run_id)
+            chat.transcript.stopping(run_id)
             if self._durable is not None:
                 self._tasks.create_task(self._stop_durably(chat, run_id, self._durable))
             elif chat.agent is not None:
                 chat.agent.cancel()
         elif chat.elsewhere is not None and chat.elsewhere.run_id == run_id:
+            chat.transcript.stopping(run_id)
             if self._durable is not None:
                 self._tasks.create_task(self._stop_durably(chat, run_id, self._durable))
             else:
@@ -210,13 +213,15 @@ class Turns(DurableTurns):
         await self.halt(chat)
 
     async def halt(self, chat: Chat) -> None:
-        """Stops the run under way and waits until it has ended. What waits goes on waiting while
-        the chat is deleted, until `resume`."""
+        """Stops the run under way and waits until it has ended; one of another server is only told
+        to. What waits goes on waiting while the chat is deleted, until `resume`."""
         if chat.turn is not None:
             task = self._running.get(chat.turn.run_id)
             self.stop(chat, chat.turn.run_id)
             if task is not None:
                 await asyncio.wait({task})
+        elif chat.elsewhere is not None and not chat.transcript.halted:
+            self.stop(chat, chat.elsewhere.run_id)
 
     def resume(self, chat: Chat) -> None:
         """Sends the oldest message that waits in a chat that was brought back."""
@@ -307,7 +312,12 @@ class Turns(DurableTurns):
                 if await self._was_run(chat, run_id, services):
                     return
                 begun = True
-                self._begin(chat, turn, instead_of, self._now())
+                self._own.add(run_id)
+                entry = TurnBegun(turn, self._now(), instead_of or "")
+                if not await self._is_first(chat, entry, HEARD_SECONDS):
+                    begun = False
+                    self._own.discard(run_id)
+                    return  # It was taken back.
             if instead_of is not None:
                 services.history = without_run(services.history, instead_of)
             stopped = run_id in self._stopping
@@ -351,7 +361,7 @@ class Turns(DurableTurns):
         a person stops it."""
 
         async def again(services: ExecutionServices) -> None:
-            if _of_run(services.history, run_id):
+            if has_run(services.history, run_id):
                 return  # It had been committed after all.
             if left is None or services.revision != left.revision:
                 raise SessionConflict("Another server has gone on with this chat.")
@@ -385,7 +395,7 @@ class Turns(DurableTurns):
 
     async def _was_run(self, chat: Chat, run_id: str, services: ExecutionServices) -> bool:
         """Whether another server has run a message that waited here too."""
-        if run_id in self._instead or run_id in chat.runs or _of_run(services.history, run_id):
+        if run_id in self._instead or run_id in chat.runs or has_run(services.history, run_id):
             return True
         return bool((await self._events.read(run_id, 0, 1)).events)
 
@@ -408,8 +418,3 @@ class Turns(DurableTurns):
 def no_such_run() -> NotFound:
     """For a run that is gone, was never there, or is somebody else's."""
     return NotFound("There is no such run.", hint="It may have been deleted with its chat.")
-
-
-def _of_run(history: list[Message], run_id: str) -> bool:
-    """Whether a conversation has messages of a run."""
-    return any(message.id.startswith(f"{run_id}-") for message in history)

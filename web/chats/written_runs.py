@@ -14,6 +14,7 @@ from web.chats.listed_calls import all_calls
 from web.chats.looking_after import LookingAfter, ended
 from web.chats.turns import Turns
 from web.harness.agent.questions import check_decision
+from web.harness.sessions.answers import next_pause
 from web.harness.sessions.journal import GivenAnswer, NumberedStep
 from web.harness.tools.forms import check_content
 from web.harness.values.errors import DecisionRefused, HarnessError, ToolError
@@ -43,10 +44,9 @@ class WrittenRuns:
         if run_id in chat.transcript.halted:
             return
         given = await executions.answers(run_id)
-        count = sum(answer.kind == "pause" for answer in given)
         # Somebody else may just have said so.
         with suppress(DecisionRefused):
-            await self._durable.tell(run_id, GivenAnswer("pause", f"pause-{count + 1}"))
+            await self._durable.tell(run_id, next_pause(given))
 
     async def resolve(
         self, chat: Chat, run_id: str, key: str, how: Resolution, text: str = ""

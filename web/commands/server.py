@@ -20,8 +20,10 @@ from typing import NoReturn
 import uvicorn
 from starlette.types import ASGIApp
 
+from web.harness.runtime.addresses import is_temporal
+from web.harness.runtime.temporal.address import need_temporal, read_address
 from web.harness.sessions.opening import store_kind
-from web.harness.values.errors import HarnessError
+from web.harness.values.errors import ConfigurationError, HarnessError
 from web.paths import prepare_data_dir
 from web.settings import Settings, request_identity
 
@@ -56,6 +58,7 @@ def serve(settings: Settings, make_app: Callable[[Settings], ASGIApp] | None = N
 
     # Before anybody can reach it: a server that would know nobody does not listen.
     request_identity(settings)
+    _check_backend(settings)
     _use_data_dir(settings.data_dir)
     if settings.chat_store != "memory":
         # What is wrong with it is said in a line, before anybody is promised an address.
@@ -136,6 +139,25 @@ def _refusal(host: str, port: int, error: OSError) -> CannotServe:
             return CannotServe(f"Cannot listen at {host} port {port}: {error.strerror}.")
 
 
+def _check_backend(settings: Settings) -> None:
+    """Raises ConfigurationError for what is asked of a backend that does not do it."""
+    address = settings.run_backend
+    if address is not None and is_temporal(address):
+        need_temporal()
+    if settings.resume != "ask":
+        return
+    if address is None:
+        raise ConfigurationError(
+            "--resume ask: answers are not written down here, so one that is cut off cannot go on.",
+            hint="Leave it out, or say --store or --backend with a database.",
+        )
+    if is_temporal(address):
+        raise ConfigurationError(
+            "--resume ask: Temporal goes on with answers by itself, wherever a worker is.",
+            hint="Leave it out, or have answers written down in SQLite or PostgreSQL.",
+        )
+
+
 async def _try_store(address: str) -> None:
     """Raises ConfigurationError or StoreError where chats cannot be kept there."""
     from web.harness.sessions.opening import open_stores
@@ -159,6 +181,9 @@ def _greet(settings: Settings, listener: socket.socket) -> None:
     address = f"http://{host}:{listener.getsockname()[1]}"
     kept = {"memory": "in memory", "sqlite": "in SQLite", "postgresql": "in PostgreSQL"}
     where = kept[store_kind(settings.chat_store) or "memory"]
+    if settings.run_backend is not None and is_temporal(settings.run_backend):
+        temporal = read_address(settings.run_backend)
+        where += f", answers go through Temporal at {temporal.target}/{temporal.namespace}"
     print(
         f"harness-web is at {address}  (model {settings.models[0]}, chats are kept {where})",
         flush=True,

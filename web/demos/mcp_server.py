@@ -42,6 +42,7 @@ from web.demos.planets import (
     find_planet,
     sheet,
 )
+from web.demos.request_states import open_states
 
 INSTRUCTIONS = """\
 A demo of MCP. Each tool shows one thing: greet (text), draw_bar_chart (image), list_planets \
@@ -223,6 +224,7 @@ def create_server() -> MCPServer[Any]:
         version=__version__,
         # A failed call is told to the client; stderr is for what is wrong with the server.
         log_level="WARNING",
+        request_state_security=open_states(),
     )
     counter = Counter()
     for function, title, hints in (

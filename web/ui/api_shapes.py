@@ -253,9 +253,9 @@ class RunStatus(Told):
     run_id: str
     chat_id: str
     state: RunState = Field(description=RUN_STATE_WORDS)
-    waits_for: Literal["worker", "temporal"] | None = Field(
+    waits_for: Literal["worker", "temporal", "namespace"] | None = Field(
         description="What it goes on with once that is there again: a worker that performs it, or "
-        "Temporal, which does not answer. Nothing is lost meanwhile."
+        "Temporal, which does not answer or has not the namespace. Nothing is lost meanwhile."
     )
     result: dict[str, Any] | None = Field(description="The data of `run_result` once it ended.")
 

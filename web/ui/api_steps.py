@@ -170,7 +170,7 @@ STEP_OPERATIONS: tuple[Operation[Any], ...] = (
     Operation(
         "POST",
         "/api/runs/{run_id}/fork",
-        "A new chat that goes on from a step of a run",
+        "A new chat that goes on from a step of a run, with its files as they were then",
         fork_run,
         Fork,
         ChatMade,

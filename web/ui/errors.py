@@ -91,6 +91,7 @@ STATUS: Mapping[str, int] = {
     "store_read_only": 503,
     "store_refused": 500,
     "store_unavailable": 503,
+    "temporal_no_namespace": 503,
     "temporal_unreachable": 503,
     "too_many_streams": 503,
 }

@@ -171,7 +171,7 @@ class _Forms:
         return told(answer, "Saved.") if "system_prompt" in fields else answer
 
     async def keep_draft(self, chat: Chat, fields: Fields, request: Request) -> Response:
-        await self._chats.keep_draft(chat, fields.get("text", ""))
+        await self._chats.store_draft(chat, fields.get("text", ""))
         return Response(status_code=204)
 
 

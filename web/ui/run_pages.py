@@ -129,7 +129,7 @@ async def exported(services: UiServices, chat: Chat, run_id: str) -> Response:
 
     data = await run_in_thread(written)
     headers = {
-        "content-disposition": disposition(f"run {run_id}.json"),
+        "content-disposition": disposition(f"run-{run_id}.json"),
         "cache-control": "private, no-store",
     }
     return Response(data, headers=headers, media_type="application/json")

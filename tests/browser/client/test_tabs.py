@@ -64,6 +64,7 @@ async def leader_of(pages: Sequence[Page], scene: Scene) -> Page:
     raise AssertionError("no tab leads")
 
 
+@pytest.mark.full
 async def test_eight_tabs_are_live_on_one_stream_and_requests_do_not_wait(scene: Scene) -> None:
     pages = await eight(scene)
     await all_live(scene, pages, "hello")

@@ -13,6 +13,7 @@ from tests.support.scripted_provider import calls, says
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.full
 async def test_all_of_a_long_file_is_seen_in_a_tab_of_its_own(stage: Stage, tmp_path: Path) -> None:
     content = "".join(f"line {number}\n" for number in range(1_500)) + "the bad one\n"
     stage.play(calls(("write_file", {"path": "long.txt", "content": content})), says("done"))

@@ -46,6 +46,7 @@ async def open_files(stage: Stage, chat: str, width: int = 1400) -> Page:
     return page
 
 
+@pytest.mark.full
 async def test_a_file_is_listed_as_it_is_made_with_who_allowed_it(stage: Stage) -> None:
     content = "# Plan\n\nPack a bag.\n"
     stage.play(

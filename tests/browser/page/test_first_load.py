@@ -76,13 +76,15 @@ async def test_the_first_page_is_light_and_quick(
             await page.keyboard.type("x")
             assert await page.input_value(BOX) == "x"
             await context.close()
+            if taken[-1] < MOST_SECONDS:
+                break
     assert len(wire.counted) <= MOST_REQUESTS, wire.counted
     assert sum(wire.counted.values()) < MOST_BYTES, wire.counted
     seconds = statistics.median(taken)
     record_property("first_page", {"bytes": wire.counted, "seconds": taken})
     print(f"first page: {len(wire.counted)} requests, {sum(wire.counted.values()):,} bytes,")
     print(f"usable after {seconds:.3f} s (promised {USUAL_SECONDS} s); {wire.counted}")
-    # The best of them, since others may keep this machine busy for some of the time.
+    # One of them is enough, since others may keep this machine busy for some of the time.
     assert min(taken) < MOST_SECONDS
 
 

@@ -235,6 +235,7 @@ async def test_a_model_api_fails_with_it(chromium: Browser, tmp_path: Path) -> N
             await sound(page)
 
 
+@pytest.mark.full
 async def test_the_servers_own_refusals_repeat_it(chromium: Browser, tmp_path: Path) -> None:
     limits = {"max_message_chars": 20}
     async with (

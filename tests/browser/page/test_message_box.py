@@ -63,6 +63,7 @@ async def test_files_are_sent_without_a_word(stage: Stage) -> None:
     assert len(stage.model.requests) == 1
 
 
+@pytest.mark.full
 async def test_a_text_that_is_too_long_is_told_of_kept_and_not_sent(stage: Stage) -> None:
     chat = await stage.server.new_chat()
     page = await stage.open(f"/chats/{chat}")
@@ -86,6 +87,7 @@ async def test_a_text_that_is_too_long_is_told_of_kept_and_not_sent(stage: Stage
     await expect(page.locator(".mine .said")).to_have_text("Short")
 
 
+@pytest.mark.full
 async def test_a_skill_is_called_before_there_is_a_chat(stage: Stage) -> None:
     page = await stage.open()
     box = page.locator(BOX)

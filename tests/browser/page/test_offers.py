@@ -59,6 +59,7 @@ def chips(page: Page) -> Locator:
     return page.locator(".attachment")
 
 
+@pytest.mark.full
 async def test_a_resource_is_read_attached_shown_in_every_tab_and_sent_once(stage: Stage) -> None:
     page = await connected(stage)
     await offered(page, "resources").click()

@@ -75,6 +75,7 @@ async def test_a_changed_file_shows_its_difference(stage: Stage, tmp_path: Path)
     assert written(tmp_path, "note.txt") == ["one\n2\nthree\n"]
 
 
+@pytest.mark.full
 async def test_allowed_for_this_chat_asks_no_second_time(stage: Stage, tmp_path: Path) -> None:
     stage.play(calls(write()), calls(write("two.txt")), says("both"))
     chat = await stage.asked("Write two")
@@ -169,6 +170,7 @@ async def test_a_note_about_the_end_of_a_file_is_whole_on_a_narrow_screen(stage:
     assert await card(page).locator(".diff").evaluate(cut) <= 0
 
 
+@pytest.mark.full
 async def test_the_model_gets_the_reason_of_a_denial(stage: Stage, tmp_path: Path) -> None:
     stage.play(calls(write()), says("I understand."))
     chat = await stage.asked("Write a note")
@@ -221,6 +223,7 @@ async def test_arguments_that_do_not_fit_are_refused_in_the_card(
     await expect(page.locator(".call-body")).to_contain_text(words)
 
 
+@pytest.mark.full
 async def test_several_questions_are_answered_in_any_order(stage: Stage, tmp_path: Path) -> None:
     stage.play(calls(write("a.txt"), write("b.txt"), write("c.txt")), says("All answered."))
     chat = await stage.asked("Write three")

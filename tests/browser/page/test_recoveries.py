@@ -46,7 +46,7 @@ async def test_each_card_is_open_to_everybody(chromium: Browser) -> None:
         await page.locator("summary", has_text="It ran").click()
         await look(page, "recovery")
         transcript.halt(made.run_id, "stopped")
-        await expect(page.get_by_role("button", name="Go on")).to_be_visible()
+        await expect(page.get_by_role("button", name="Go on", exact=True)).to_be_visible()
         await look(page, "halted")
         transcript.halt(made.run_id, "paused")
         await expect(page.get_by_text("This answer is paused")).to_be_visible()
@@ -133,7 +133,7 @@ async def test_a_run_that_was_cut_off_goes_on_when_a_person_says_so(chromium: Br
         await shows(page, "asking")
         await card.get_by_role("button", name="Go on").click()
         await expect(card).to_have_count(0)
-        await expect(page.get_by_text("The server was stopped; going on.")).to_be_visible()
+        await expect(page.get_by_text("the answer goes on below")).to_be_visible()
         # What the dead attempt showed is taken back, and comes once.
         made.happens(
             AttemptReset(f"{made.run_id}-1", 1, "The server was stopped."),
@@ -172,7 +172,7 @@ async def test_without_script_all_of_it_works_too(chromium: Browser) -> None:
         made.server.chat_here(made.chat).transcript.halt(made.run_id, "stopped")
         await page.reload()
         await page.get_by_role("button", name="Go on").click()
-        await expect(page.get_by_text("The server was stopped; going on.")).to_be_visible()
+        await expect(page.get_by_text("the answer goes on below")).to_be_visible()
 
 
 @pytest.mark.full
@@ -189,7 +189,7 @@ async def test_steps_are_looked_at_exported_dropped_in_again_and_gone_on_from(
         exported = tmp_path / "run.json"
         await (await download.value).save_as(exported)
         await page.locator("#step-3").get_by_role("button", name="Start a new chat").click()
-        await expect(page.locator(".head")).to_contain_text("Towns with trams (from step 3)")
+        await expect(page.locator(".head")).to_contain_text("Step 3 of Towns with trams")
         await expect(page.locator(".log")).to_contain_text("Begun from step 3")
         # Dropped in like a snapshot, it is no chat: it is looked at.
         drop = """([name, text]) => {

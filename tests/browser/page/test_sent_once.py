@@ -83,7 +83,11 @@ async def with_notes(stage: Stage) -> str:
     return address
 
 
-@pytest.mark.parametrize("text", ["Read it", ""], ids=["text and file", "file alone"])
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param("Read it", marks=pytest.mark.full), ""],
+    ids=["text and file", "file alone"],
+)
 async def test_what_went_along_is_not_sent_again_while_it_is_still_shown(
     stage: Stage, text: str
 ) -> None:

@@ -55,6 +55,7 @@ async def propose(page: Page, target: str, **fields: str) -> Locator:
     return card
 
 
+@pytest.mark.full
 async def test_the_demo_server_is_a_click_away_and_its_tool_asks_and_answers(stage: Stage) -> None:
     stage.play(calls(("demo__greet", {"name": "Ada"})), says("Greeted."))
     page = await stage.open()

@@ -30,6 +30,7 @@ async def open_chat(stage: Stage, **options: bool) -> Page:
     return page
 
 
+@pytest.mark.full
 async def test_a_skill_is_called_by_its_name_and_the_transcript_says_so(stage: Stage) -> None:
     stage.play(calls(("use_skill", {"name": "plain-language"})), says("Done."))
     page = await open_chat(stage)

@@ -76,6 +76,7 @@ async def test_a_snapshot_dropped_on_a_new_chat_opens_and_is_shown_whole(stage: 
     await picture(page, "snapshot-loaded")
 
 
+@pytest.mark.full
 async def test_a_broken_snapshot_is_refused_where_it_is_seen_and_what_was_typed_stays(
     stage: Stage,
 ) -> None:

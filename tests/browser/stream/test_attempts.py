@@ -59,6 +59,7 @@ async def test_an_answer_whose_connection_broke_starts_anew_and_is_never_doubled
     await _ended_well(page, dropped=1)
 
 
+@pytest.mark.full
 async def test_an_overloaded_model_is_asked_again(stage: Stage) -> None:
     overloaded = status(529, {"error": {"message": "Overloaded", "type": "overloaded_error"}})
     chat = await stage.new_chat()

@@ -70,6 +70,7 @@ async def test_a_question_answered_in_one_tab_is_closed_in_all(stage: Stage) -> 
         await shown.is_tidy(page)
 
 
+@pytest.mark.full
 async def test_a_late_answer_is_refused_with_words(stage: Stage) -> None:
     chat = await stage.new_chat()
     await stage.send(chat, "late", Calls(("write_file", NOTE)), KnownAnswer(["Denied, then."]))

@@ -9,6 +9,7 @@ from statistics import median
 import pytest
 
 from tests.harness.agent.agents import of_type
+from tests.support.loop_holds import loop_holds
 from web.harness.agent.agent import Agent
 from web.harness.providers.demo.provider import DemoProvider
 from web.harness.tools.registry import ToolRegistry
@@ -16,6 +17,7 @@ from web.harness.tools.tool import PermissionLevel
 from web.harness.values.codec import check_conversation
 from web.harness.values.config import SMALL_DEMO_MODEL, AgentConfig
 from web.harness.values.events import ContextCondensed, ErrorReport, Event, Note, RunResult
+from web.harness.values.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 pytestmark = pytest.mark.anyio
 
@@ -97,3 +99,22 @@ async def test_a_long_conversation_with_a_small_model_never_fails_for_its_length
     if turns == LONG:
         # A cost that grew with the turns would be 2.4 times as large.
         assert median(late) <= 1.5 * median(early)
+
+
+@pytest.mark.full
+async def test_the_first_turn_of_a_long_conversation_leaves_others_the_event_loop() -> None:
+    messages: list[Message] = []
+    for at in range(20_000):
+        use = ToolUseBlock(f"c{at}", "look", {"number": at, "list": [at, {"a": at}]})
+        result = ToolResultBlock(use.id, (TextBlock("it " * 70),))
+        before = messages[-1].id if messages else None
+        messages += (
+            Message(f"a{at}", "assistant", (TextBlock("I look."), use), before),
+            Message(f"t{at}", "tool", (result,), f"a{at}"),
+        )
+    async with (
+        Agent(provider=DemoProvider(pace=0), messages=messages) as agent,
+        loop_holds() as holds,
+    ):
+        await agent.run("hello")
+    assert holds.longest < 0.05

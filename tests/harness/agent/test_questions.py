@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import weakref
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -287,3 +290,17 @@ async def test_what_a_reader_changes_in_a_question_or_a_start_changes_no_call() 
                 agent.decide(event.body.key, "allow")
     results = [message.content[0] for message in agent.memory.get_messages()[2::2]]
     assert [each.text for each in results if isinstance(each, ToolResultBlock)] == ["saved a", "4"]
+
+
+async def test_a_run_keeps_nothing_of_those_who_have_answered() -> None:
+    asked: list[weakref.ref[Any]] = []
+    left: list[bool] = []
+
+    async def approver(question: ApprovalRequired) -> Decision:
+        left.extend(each() is not None for each in asked[:1])
+        asked.append(weakref.ref(asyncio.current_task()))
+        return "allow"
+
+    answers = [calls(("save", {"text": text})) for text in "abc"]
+    await agent_for(*answers, says("ok"), approver=approver).run("hello")
+    assert left == [False, False]

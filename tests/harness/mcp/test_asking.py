@@ -48,13 +48,13 @@ async def demo_agent(
     )
 
 
-async def demo_server(connections: Connections, protocol: Protocol) -> Connection:
-    """A connection to the demo server, which is a process of its own."""
+async def demo_server(connections: Connections, protocol: Protocol, *args: str) -> Connection:
+    """A connection to the demo server, or to what else Python is started with, as a process."""
     spec = ServerSpec(
         "demo",
         "stdio",
         command=sys.executable,
-        args=("-m", "web", "demo-server"),
+        args=args or ("-m", "web", "demo-server"),
         cwd=str(CHECKOUT),
         protocol=protocol,
         call_seconds=1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +19,13 @@ from web.harness.mcp.offered import offered_tools
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import Continued, InputAnswer
 from web.harness.values.errors import ToolError
-from web.harness.values.events import InputRequired, RecoveryRequired, ToolResult
+from web.harness.values.events import InputRequired, RecoveryRequired, RunResult, ToolResult
 from web.harness.values.messages import JsonObject
 from web.harness.values.model import ModelRequest
 
 pytestmark = pytest.mark.anyio
+
+FORGETTING = str(Path(__file__).with_name("servers") / "forgetting.py")
 
 ORDER: JsonObject = {"name": "Ada", "pizzas": 2, "size": "large", "toppings": ["basil"]}
 
@@ -62,10 +65,11 @@ def orders(request: ModelRequest) -> list[Any]:
     return calls(("demo__order_pizza", {}))
 
 
-async def test_a_form_that_was_open_when_the_process_ended_is_answered_in_the_next(
-    connections: Connections,
-) -> None:
-    connection = await demo_server(connections, "2026-07-28")
+async def lived_twice(
+    connections: Connections, *server: str, restarts: bool
+) -> tuple[RunResult | None, Lives]:
+    """A run that ends with its process while a form is open, and goes on in the next."""
+    connection = await demo_server(connections, "2026-07-28", *server)
 
     def tools(written: WrittenRun) -> ToolRegistry:
         offered = offered_tools("demo", connection.status.tools, connection.call)
@@ -75,10 +79,32 @@ async def test_a_form_that_was_open_when_the_process_ended_is_answered_in_the_ne
     lives.person = None
     lives.ends_after("input_asked")
     assert await lives.live() is None
+    if restarts:
+        await connections.disconnect("demo")
+        connection = await demo_server(connections, "2026-07-28", *server)
     lives.person = Person(content=ORDER)
-    result = await lives.live()
+    return await lives.live(), lives
+
+
+@pytest.mark.parametrize("restarts", [False, pytest.param(True, marks=pytest.mark.full)])
+async def test_a_form_that_was_open_when_the_process_ended_is_answered_in_the_next(
+    connections: Connections, restarts: bool
+) -> None:
+    result, lives = await lived_twice(connections, restarts=restarts)
     assert result is not None
     assert result.text == "Ordered."
     assert [each.key for each in lives.written.of(InputRequired)] == ["r-1-0-in1"]
     assert not lives.written.of(RecoveryRequired)
     assert "for Ada: 2 pizzas" in lives.written.of(ToolResult)[0].text
+
+
+@pytest.mark.full
+async def test_a_server_that_does_not_know_its_own_question_any_more_ends_the_call_and_no_run(
+    connections: Connections,
+) -> None:
+    result, lives = await lived_twice(connections, FORGETTING, restarts=True)
+    assert result is not None
+    assert result.status == "completed"
+    (told,) = lives.written.of(ToolResult)
+    assert told.is_error
+    assert "restarted since, or too much time has passed" in told.text

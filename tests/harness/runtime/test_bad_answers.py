@@ -100,7 +100,7 @@ async def test_arguments_that_are_no_object_are_refused(backend: SQLiteBackend) 
         assert (await ended(handle)).text == "done"
 
 
-async def test_a_damaged_answer_makes_a_run_deaf_for_no_other(backend: SQLiteBackend) -> None:
+async def test_after_a_damaged_answer_its_question_is_open_again(backend: SQLiteBackend) -> None:
     two = calls(("save", {"text": "x"}), ("save", {"text": "y"}))
     async with runtime_for(backend, two, says("done")) as runtime:
         handle = await runtime.submit("hi")
@@ -115,7 +115,11 @@ async def test_a_damaged_answer_makes_a_run_deaf_for_no_other(backend: SQLiteBac
     await executions.answer(handle.run_id, GivenAnswer("decision", first.key, {"decision": "deny"}))
     await damage(backend, "UPDATE harness_answers SET body = '[tru'")
     async with runtime_for(backend, says("done")) as other:
+        info = await other.status()
+        assert info is not None
+        assert info.pending == (first, second)
         handle = await other.approve(second)
+        await other.decline(first, "not this one")
         assert (await ended(handle)).text == "done"
         results = [
             event.body.text
@@ -124,7 +128,25 @@ async def test_a_damaged_answer_makes_a_run_deaf_for_no_other(backend: SQLiteBac
         ]
         assert len(results) == 2
         assert "saved y" in results
-        assert any("could not be used" in result for result in results)
+        assert any("not this one" in result for result in results)
+
+
+async def test_after_a_damaged_resolution_its_question_is_open_again(
+    backend: SQLiteBackend,
+) -> None:
+    question = await stuck(backend)
+    executions = executions_of(await backend.open())
+    info = (await executions.unfinished())[0]
+    answer = GivenAnswer("resolution", question.key, {"how": "result", "text": "x"})
+    await executions.answer(info.submission.run_id, answer)
+    await damage(backend, "UPDATE harness_answers SET body = '{\"how\": 3}'")
+    async with runtime_for(backend, says("done")) as runtime:
+        status = await runtime.status()
+        assert status is not None
+        assert status.pending == (question,)
+        handle = await runtime.resolve_tool(question, "result", "it ran")
+        assert (await ended(handle)).text == "done"
+        assert "it ran" in (await first_of(handle, ToolResult)).text
 
 
 async def test_a_run_can_be_stopped_whatever_was_said_before(backend: SQLiteBackend) -> None:
@@ -167,16 +189,18 @@ async def test_an_agent_that_does_not_fit_answers_a_run_that_another_performs(
         assert (await ended(handle)).text == "done"
 
 
-@pytest.mark.parametrize("state", ["{", '{"v": 99}'])
-async def test_a_run_whose_state_cannot_be_read_can_be_ended(
-    backend: SQLiteBackend, state: str
+@pytest.mark.parametrize("column", ["state", "body"])
+@pytest.mark.parametrize("text", ["{", '{"v": 99}'])
+async def test_a_run_that_cannot_be_read_can_be_ended(
+    backend: SQLiteBackend, column: str, text: str
 ) -> None:
     async with runtime_for(backend, SAVE, says("done")) as runtime:
         await first_of(await runtime.submit("hi"), ApprovalRequired)
-    await damage(backend, f"UPDATE harness_executions SET state = '{state}'")
+    await damage(backend, f"UPDATE harness_executions SET {column} = '{text}'")
     async with runtime_for(backend, says("hello")) as other:
         info = await other.status()
         assert info is not None
+        assert "cannot be read" in info.unreadable
         with pytest.raises(HarnessError) as unread:
             await other.resume()
         assert unread.value.code in ("store_corrupt", "from_the_future")

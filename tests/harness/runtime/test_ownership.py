@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,8 @@ from web.harness.agent.extensions import BaseExtension
 from web.harness.host import HarnessRuntime
 from web.harness.resources import ResourcePool
 from web.harness.runtime.agent_runtime import OWN_BACKEND, AgentRuntime
-from web.harness.runtime.sql import SQLiteBackend
+from web.harness.runtime.sql import SqlBackend, SQLiteBackend
+from web.harness.sessions.event_log import EventLog
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.resource import Resource
 from web.harness.tools.tool import PermissionLevel, ToolContext
@@ -71,6 +74,36 @@ async def test_without_a_backend_it_makes_one_and_closes_it(
         assert (tmp_path / OWN_BACKEND).is_file()
     with pytest.raises(StoreError):
         await runtime.backend.open()
+
+
+class HeldLog:
+    """An event log that never comes to an end of joining."""
+
+    def __init__(self, inner: EventLog) -> None:
+        self._inner = inner
+        self.joins = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def close(self, run_id: str) -> None:
+        self.joins.set()
+        await asyncio.Event().wait()
+
+
+async def test_a_close_that_is_cut_off_closes_all_the_same(backend: SQLiteBackend) -> None:
+    stores = await backend.open()
+    log: Any = HeldLog(stores.events)
+    agent = agent_for(says("hello"))
+    runtime = AgentRuntime(agent, backend=SqlBackend(replace(stores, events=log)))
+    await runtime.run("hi")
+    await asyncio.wait_for(log.joins.wait(), 10)
+    closing = asyncio.ensure_future(runtime.aclose())
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(closing, 10)
+    assert agent.is_closed
 
 
 async def test_the_pool_of_a_host_that_was_handed_in_stays_open(backend: SQLiteBackend) -> None:

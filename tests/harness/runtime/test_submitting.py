@@ -19,9 +19,11 @@ from web.harness.runtime.fitting import fitting_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.sql import SqlBackend, SQLiteBackend
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
-from web.harness.sessions.journal import Execution, Submission
+from web.harness.sessions.journal import Execution, GivenAnswer, Submission
 from web.harness.sessions.opening import Stores
 from web.harness.sessions.store import SessionLease, SessionStore
+from web.harness.tools.registry import ToolRegistry
+from web.harness.tools.tool import PermissionLevel
 from web.harness.values.errors import AgentClosed, HarnessError, NotFound, SessionConflict
 from web.harness.values.events import ApprovalRequired
 
@@ -94,6 +96,91 @@ async def test_a_message_that_another_run_holds_back_is_refused_and_gone(
         with pytest.raises(SessionConflict):
             await second.submit("and?", request_id="q")
         assert await left(backend) == ["running"]
+
+
+async def test_a_message_that_two_sent_and_another_run_holds_back_is_refused_to_both_and_gone(
+    backend: SQLiteBackend,
+) -> None:
+    held = HeldBackend(await backend.open(), at=2)
+    async with (
+        runtime_for(backend, SAVE, says("done"), says("hello")) as first,
+        AgentRuntime(agent_for(says("never")), backend=held) as second,
+        runtime_for(backend, says("never")) as third,
+    ):
+        handle = await first.submit("hi")
+        question = await first_of(handle, ApprovalRequired)
+        slow = asyncio.ensure_future(second.submit("and?", request_id="q"))
+        await asyncio.wait_for(held.reached.wait(), 10)
+        with pytest.raises(SessionConflict):
+            await third.submit("and?", request_id="q")
+        held.go.set()
+        with pytest.raises(SessionConflict):
+            await asyncio.wait_for(slow, 10)
+        assert await left(backend) == ["running"]
+        await first.approve(question)
+        await ended(handle)
+        # Sent again it is a new run, and nothing else is left to be performed.
+        assert (await ended(await first.submit("and?", request_id="q"))).text == "hello"
+        with pytest.raises(NotFound):
+            await first.resume()
+
+
+async def test_a_message_that_another_took_back_is_performed_for_who_waits_for_the_session(
+    backend: SQLiteBackend,
+) -> None:
+    stores = await backend.open()
+    store = WatchedStore(stores.sessions)
+    host = HarnessRuntime(store)  # type: ignore[arg-type]
+    async with (
+        runtime_for(backend, SAVE, says("done")) as first,
+        AgentRuntime(agent_for(says("hello")), backend=backend, host=host) as second,
+        runtime_for(backend, says("never")) as third,
+    ):
+        question = await first_of(await first.submit("hi"), ApprovalRequired)
+        patient = asyncio.ensure_future(second.submit("and?", request_id="q", wait=30))
+        await asyncio.wait_for(store.wanted.wait(), 10)
+        with pytest.raises(SessionConflict):
+            await third.submit("and?", request_id="q")
+        await first.approve(question)
+        assert (await ended(await asyncio.wait_for(patient, 30))).text == "hello"
+        assert await left(backend) == []
+
+
+async def test_a_stop_from_before_a_run_begins_is_heard_before_its_first_model_call(
+    backend: SQLiteBackend,
+) -> None:
+    provider = ScriptedProvider(says("never"))
+    async with runtime_for(backend, provider=provider) as runtime:
+        (run_id,) = await waiting(backend, runtime, "delete everything")
+        executions = executions_of(await backend.open())
+        await executions.answer(run_id, GivenAnswer("cancel", "cancel"))
+        assert (await ended(await runtime.resume())).status == "cancelled"
+        assert provider.requests == []
+
+
+async def test_a_stop_from_before_a_run_goes_on_is_heard_before_its_calls_start_again(
+    backend: SQLiteBackend,
+) -> None:
+    runs: list[asyncio.Event] = []
+    begun = asyncio.Event()
+    registry = ToolRegistry()
+
+    @registry.register(permission=PermissionLevel.ALLOW, replay="safe")
+    async def look() -> str:
+        runs.append(begun)
+        begun.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async with runtime_for(backend, calls(("look", {})), tools=registry) as runtime:
+        runtime.pause_seconds = 0
+        handle = await runtime.submit("hi")
+        await asyncio.wait_for(begun.wait(), 10)
+    executions = executions_of(await backend.open())
+    await executions.answer(handle.run_id, GivenAnswer("cancel", "cancel"))
+    async with runtime_for(backend, says("never"), tools=registry) as other:
+        assert (await ended(await other.resume())).status == "cancelled"
+    assert len(runs) == 1
 
 
 async def test_a_message_whose_sender_is_cancelled_early_is_not_performed_later(

@@ -190,6 +190,12 @@ async def test_what_is_not_needed_to_go_on_is_not_read(place: SqlPlace, here: St
     assert whole is not None
     assert await executions.recorded("r") == whole
     assert [each.id for each in whole.messages] == ["a2", "t2", "a3", "t3"]
+    # For its calls alone, nothing of what was said before the newest answer.
+    await place.run("UPDATE harness_steps SET added = 'broken' WHERE number < 12")
+    newest = await executions.recorded("r", newest=True)
+    assert newest is not None
+    assert (newest.state, newest.calls) == (whole.state, whole.calls)
+    assert [each.id for each in newest.messages] == ["a3", "t3"]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,10 @@ async def test_the_runs_of_a_database_are_there_and_can_be_gone_on_with(
     executions = (await place.backend()).executions
     assert executions is not None
     if version >= 4:
-        (going,) = await executions.unfinished(ANN, "s")
+        (listed,) = await executions.unfinished(ANN, "s")
+        assert listed.submission.run_id == "going"
+        going = await executions.find("going")
+        assert going is not None
         assert (going.submission, going.state) == (submission("going", "q"), state(4))
         written = [each.step for each in await executions.steps("going")]
         assert written[1:] == list(round_of_calls(1))

@@ -175,6 +175,66 @@ async def test_a_file_that_can_only_be_read_lists_its_sessions_and_refuses_the_r
         assert await read(store) == saying("kept")
 
 
+async def test_a_file_that_could_only_be_read_is_written_once_it_may_be(tmp_path: Path) -> None:
+    path = tmp_path / "chats.sqlite3"
+    async with opened(path) as store:
+        await commit(store, "kept")
+    # SQLite wants a file of this name to write, and to read where others do.
+    in_the_way = path.with_name(f"{path.name}-shm")
+    in_the_way.mkdir()
+    async with opened(path, busy_seconds=0.05) as store:
+        database = store._database
+        assert isinstance(database, SqliteDatabase)
+        assert (await refused(lambda: commit(store, "kept", "more"))).code == "store_read_only"
+        await database.look()
+        assert database.failure is not None
+        assert (await store.peek(LOCAL_IDENTITY, "s")).history == saying("kept")
+        in_the_way.rmdir()
+        await database.look()
+        assert database.failure is None
+        await commit(store, "kept", "more")
+        assert await read(store) == saying("kept", "more")
+    async with opened(path) as store:
+        assert await read(store) == saying("kept", "more")
+
+
+async def test_a_file_that_was_asked_to_be_read_only_stays_so(tmp_path: Path) -> None:
+    path = tmp_path / "chats.sqlite3"
+    async with opened(path) as store:
+        await commit(store, "kept")
+    async with opened(path, read_only=True) as store:
+        database = store._database
+        assert isinstance(database, SqliteDatabase)
+        await database.look()
+        assert (await refused(lambda: commit(store, "more"))).code == "store_read_only"
+
+
+async def test_what_is_too_large_for_a_full_disk_is_in_no_other_runs_way(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "chats.sqlite3", max_pages=90)
+    log = SqlEventLog(database, lambda: 1.0)
+    log.append("filler", [TextDelta("x" * 150_000, "m")])
+    await log.flush("filler")
+    # One batch: of the run with the large one, what came before it is written, too.
+    log.append("large", [TextDelta("a", "m"), TextDelta("x" * 150_000, "m"), TextDelta("c", "m")])
+    log.append("small", [TextDelta("b", "m")])
+    log.append("small", [RunResult("completed", "")])
+    await log.flush("small")
+    assert [event.number for event in (await log.read("small")).events] == [1, 2]
+    assert (await refused(lambda: log.flush("large"))).code == "store_full"
+    assert [event.number for event in (await log.read("large")).events] == [1]
+    assert log.failure is not None
+    # Whoever waits for what is written already, or comes next, is not told of the large one.
+    await log.flush("small")
+    log.append("next", [TextDelta("d", "m")])
+    await log.flush("next")
+    await log.forget("filler")
+    await log.flush("large")
+    assert [event.number for event in (await log.read("large")).events] == [1, 2, 3]
+    assert log.failure is None
+    await log.aclose()
+    await database.aclose()
+
+
 async def test_a_schema_of_a_later_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "chats.sqlite3"
     async with opened(path) as store:

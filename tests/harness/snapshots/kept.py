@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from web.harness.snapshots.form import _digest
+from web.harness.snapshots.form import LONG
 from web.harness.snapshots.snapshot import Snapshot
 from web.harness.values.config import AgentConfig, Limits, ModelName
 from web.harness.values.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
+from web.harness.values.sealed_form import digest_of
 from web.harness.values.usage import Prices, Usage
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -44,4 +45,4 @@ FULL = Snapshot(
 def sealed(form: dict[str, Any]) -> bytes:
     """The file of a form that somebody edited who knows how digests are made."""
     rest = {key: value for key, value in form.items() if key != "digest"}
-    return json.dumps({**rest, "digest": _digest(rest)}).encode()
+    return json.dumps({**rest, "digest": digest_of(rest, LONG)}).encode()

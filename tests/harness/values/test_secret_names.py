@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any
 
 import pytest
@@ -96,3 +98,46 @@ def test_the_value_of_a_secret_name_in_a_text_is_left_out(text: str, shown: str)
 )
 def test_a_text_in_which_no_secret_is_given_stays_as_it_is(text: str) -> None:
     assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        # Whatever else has a value beside it, or around it.
+        ('{"run": "export API_KEY=abc"}', f'{{"run": "export API_KEY={LEFT_OUT}"}}'),
+        ('url="https://a.b/?token=abc"', f'url="https://a.b/?token={LEFT_OUT}"'),
+        # A quote within it does not end it, and neither does the end of what is kept of a text.
+        (r'"password": "ab\"cd", "n": 1', f'"password": "{LEFT_OUT}", "n": 1'),
+        ('"password": "abc', f'"password": "{LEFT_OUT}'),
+        # As some programs write the quotes and signs of JSON that stands in a text.
+        (r"\u0022token\u0022:\u0022abc\u0022", rf"\u0022token\u0022:\u0022{LEFT_OUT}\u0022"),
+        (r"pass\u0077ord\u003dabc", rf"pass\u0077ord\u003d{LEFT_OUT}"),
+        (r"Bearer abcdefgh\u002Bijk.", LEFT_OUT),
+        # JSON that is not whole.
+        (r"…ey\", \"token\": \"abc\", \"n\": 1", rf"…ey\", \"token\": \"{LEFT_OUT}\", \"n\": 1"),
+        (r'run \"password=abc\" now', rf'run \"password={LEFT_OUT}\" now'),
+    ],
+)  # fmt: skip
+def test_a_secret_is_left_out_wherever_in_a_text_it_is_given(text: str, shown: str) -> None:
+    assert without_secrets(text) == shown
+    assert without_secrets(shown) == shown
+
+
+def test_json_within_json_is_left_whole_without_its_secrets_at_every_level() -> None:
+    given = {"api_key": 'a"b\\c\n"d', "n": 1, "nested": {"note": 'password="pässwort"'}}
+    shown = {"api_key": LEFT_OUT, "n": 1, "nested": {"note": f'password="{LEFT_OUT}"'}}
+    text: Any = given
+    for level in range(6):
+        text = json.dumps(text, ensure_ascii=level % 2 == 0)
+        cleaned = without_secrets(f'It said: {text}, and 5" of C:\\new').removeprefix("It said: ")
+        back: Any = json.JSONDecoder().raw_decode(cleaned)[0]
+        for _ in range(level):
+            back = json.loads(back)
+        assert back == shown, level
+
+
+@pytest.mark.parametrize("text", ["password=" * 100_000, 'token:"' * 100_000, "\\" * 200_000])
+def test_no_text_takes_long(text: str) -> None:
+    started = time.process_time()
+    without_secrets(text)
+    assert time.process_time() - started < 5

@@ -89,8 +89,9 @@ def test_no_step_over_a_hostile_text_takes_long(name: str) -> None:
     text = HOSTILE[name] * (size // len(HOSTILE[name]))
     if name == "rows of a wide table":
         text = "|" + "a|" * 40 + "\n|" + "-|" * 40 + "\n" + text
-    runs = [measure(text).steps for _ in range(2)]
-    # The same step in each run, so that what else the machine did does not count.
-    steps = [min(step) for step in zip(*runs, strict=True)]
+    steps = measure(text).steps
+    if max(steps) >= 20:
+        # The same step in another run, so that what else the machine did does not count.
+        steps = [min(step) for step in zip(steps, measure(text).steps, strict=True)]
     assert max(steps) < 20
     assert sum(steps) < 3000

@@ -115,6 +115,7 @@ class Condenser:
                 await self._shorten(step)
             case _:
                 assert_never(step.step)
+        await self.gauge.count()
         return Condensed(self.gauge.now())
 
     def tell(self) -> None:
@@ -143,8 +144,11 @@ class Condenser:
         if step.tokens <= step.goal:
             return
         goal, pinned = self.gauge.for_messages(step.goal), self._conversation.pinned
-        slim = without_old_thinking(messages, self._turn_id)
-        cleared = await self.gauge.aside(lambda: clear_results(slim, goal=goal, pinned=pinned))
+        cleared = await self.gauge.aside(
+            lambda: clear_results(
+                without_old_thinking(messages, self._turn_id), goal=goal, pinned=pinned
+            )
+        )
         done.cleared = cleared.results > 0
         if cleared.messages != messages:
             self._replace(cleared.messages)
@@ -154,7 +158,8 @@ class Condenser:
         most = self._summary_tokens(step)
         planned = await self._planned(step.goal, self.gauge.estimated(most))
         worth = self.gauge.estimated(step.room - step.goal) // WORTH_SHARE
-        if not planned.old or (step.tokens <= step.room and planned.tokens < worth):
+        goes = await self.gauge.aside(lambda: planned.tokens)
+        if not planned.old or (step.tokens <= step.room and goes < worth):
             return Condensed(step.tokens)
         done = self._done(step)
         message_id = f"notes-{self._turn_id}-{self._summaries + 1}"
@@ -169,7 +174,7 @@ class Condenser:
         try:
             text = await summariser.write(notes, planned.old, done.originals, most)
             summary = summary_message(message_id, text)
-            if not is_smaller(summary, planned.tokens + text_tokens(notes)):
+            if not is_smaller(summary, goes + text_tokens(notes)):
                 words = "The summary was longer than what it was to stand for."
                 raise HarnessError(words, code=NO_SUMMARY)
         except HarnessError as error:
@@ -183,6 +188,7 @@ class Condenser:
         done.summarised += len(planned.old)
         done.summary = text
         self._replace([summary, *planned.kept])
+        await self.gauge.count()
         return Condensed(self.gauge.now(), summariser.usage, summariser.cost)
 
     @staticmethod

@@ -36,6 +36,9 @@ LARGE = 150_000
 """Tokens of a conversation whose messages are not looked through on the event loop: some of what is
 done with ten times as many takes 70 ms."""
 
+MANY = 1_000
+"""Messages; to count them takes some 7 ms."""
+
 HOPELESS_SHARE = 20
 """Where less than this part of the context is left for messages, these are not to blame."""
 
@@ -73,6 +76,11 @@ class ContextGauge:
         self._learned = learned
         self._count_tools = tools
         self._measured = _Measured(0, 0, None, 0)
+
+    async def count(self) -> None:
+        """Has the messages counted, aside where there are many that never were."""
+        if self._conversation.uncounted > MANY:
+            await run_in_thread(lambda: self._conversation.tokens, finish=True)
 
     def fitted(self, request: ModelRequest, *, early: bool) -> ModelRequest | ContextFull:
         """The request as it is sent, or that it is too long; see `CallModel.early`."""
@@ -137,6 +145,7 @@ class ContextGauge:
 
     async def aside(self, work: Callable[[], T]) -> T:
         """What `work` on the messages gives; of a large conversation it is done in a thread."""
+        await self.count()
         return work() if self._conversation.tokens < LARGE else await run_in_thread(work)
 
     def too_long(self) -> HarnessError:

@@ -151,6 +151,7 @@ class ModelCalls:
     async def _done(self, action: CallModel, answer: AnswerBuilder) -> ModelDone | ContextFull:
         self._began = time.monotonic()
         told = await self._prepare() if self._prepare is not None else ""
+        await self._gauge.count()
         request = self._gauge.fitted(self._request(told), early=action.early)
         if isinstance(request, ContextFull):
             return request

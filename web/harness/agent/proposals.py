@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 from web.harness.agent.answer import Emit
 from web.harness.agent.call import Call
@@ -94,12 +95,12 @@ class Proposals:
         """
         self._questions.reopen(key, call.use)
         if self._approver is not None or self._keep_question is not None:
-            self._asking.add(tasks.create_task(self._tell_again(call, key, tasks)))
+            self._begin(self._tell_again(call, key, tasks), tasks)
 
     def close(self) -> None:
         """Ends all questions."""
         self._questions.close()
-        for task in self._asking:
+        for task in tuple(self._asking):
             task.cancel()
 
     async def _tell_again(self, call: Call, key: str, tasks: asyncio.TaskGroup) -> None:
@@ -123,7 +124,12 @@ class Proposals:
         if self._keep_question is not None:
             self._keep_question(question)
         if self._approver is not None:
-            self._asking.add(tasks.create_task(self._ask(self._approver, question, call)))
+            self._begin(self._ask(self._approver, question, call), tasks)
+
+    def _begin(self, asking: Coroutine[Any, Any, None], tasks: asyncio.TaskGroup) -> None:
+        task = tasks.create_task(asking)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
 
     async def _ask(self, approver: Approver, question: ApprovalRequired, call: Call) -> None:
         try:

@@ -36,6 +36,9 @@ NEEDS_LEGACY = "mcp_needs_legacy"
 REJECTED = -1
 """The code of what a person turned down."""
 
+ANSWER_REFUSED = -2
+"""The code of a call that a server does not go on with, though its question was answered."""
+
 _TOO_FEW_RIGHTS = re.compile(r'\berror="?insufficient_scope\b')
 
 MAX_WORDS = 400
@@ -150,6 +153,11 @@ def call_error(error: BaseException, name: str, spec: ServerSpec, seen: Seen) ->
         return ToolError(f"The server does not take these arguments of {name}: {words}")
     if leaf.code == PARSE_ERROR:
         return ToolError(f"The answer to {name} could not be read: it is not MCP, or too large.")
+    if leaf.code == ANSWER_REFUSED:
+        return ToolError(
+            f"The server did not take the answer to what {name} had asked: {words}. It may have "
+            "been restarted since, or too much time has passed. Call it again, and it asks anew."
+        )
     if leaf.code == REJECTED:
         return ToolError(f"{_at_start(name)} did not get what it asked for: {words}.")
     if leaf.code == URL_ELICITATION_REQUIRED:

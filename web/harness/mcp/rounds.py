@@ -14,6 +14,7 @@ from mcp.client import Client, ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     HEADER_MISMATCH,
+    INVALID_PARAMS,
     CallToolResult,
     ElicitRequest,
     ElicitResult,
@@ -25,6 +26,7 @@ from mcp_types import (
 from pydantic import TypeAdapter, ValidationError
 
 from web.harness.mcp.calls import Call, Calls
+from web.harness.mcp.failures import ANSWER_REFUSED
 from web.harness.tools.tool import Continued
 from web.harness.values.errors import ToolError
 from web.harness.values.messages import JsonObject
@@ -165,6 +167,9 @@ class Rounds:
         try:
             return await send()
         except MCPError as error:
+            if error.code == INVALID_PARAMS and state is not None:
+                # Many servers know their own state only as long as their process lives.
+                raise MCPError(ANSWER_REFUSED, error.message) from error
             if error.code != HEADER_MISMATCH:
                 raise
             # The schema that was listed is another by now: the list is read and the call sent once

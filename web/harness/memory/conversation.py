@@ -119,6 +119,11 @@ class Conversation:
         return self._tokens
 
     @property
+    def uncounted(self) -> int:
+        """How many messages `tokens` counts when it is asked for next."""
+        return len(self._messages) - self._counted
+
+    @property
     def last_id(self) -> str | None:
         return self._messages[-1].id if self._messages else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from web.harness.agent.agent import Agent
+from web.harness.agent.closing import in_turn
 from web.harness.agent.given import check_asked
 from web.harness.agent.run import Prepare
 from web.harness.host import Driver, ExecutionServices, HarnessRuntime
@@ -186,23 +187,10 @@ class AgentRuntime(Answering):
             fitting_of(self.agent),
             about or {},
         )
-        executions, run_id = executions_of(await self.backend.open()), submission.run_id
-        try:
-            execution = await see_through(executions.submit(submission))
-            if execution.submission.run_id != run_id:
-                return await self._known(execution, wait)
-            return await self._start(execution, wait)
-        except (HarnessError, asyncio.CancelledError) as error:
-            if self._handle_here(run_id) is not None:
-                raise
-            # Nothing was begun, so that it can be sent again; unless somebody did so already.
-            withdrawn = await see_through(executions.withdraw(run_id))
-            if withdrawn or not isinstance(error, SessionConflict):
-                raise
-            known = await executions.find(run_id)
-            if known is None or await self._is_held_back(known):
-                raise
-            return RunHandle(await self.backend.open(), known)
+        handle: RunHandle | None = None
+        while handle is None:
+            handle = await self._taken(submission, wait)
+        return handle
 
     async def resume(
         self, session_id: str | None = None, *, run_id: str | None = None, wait: float = 0
@@ -245,10 +233,13 @@ class AgentRuntime(Answering):
             broken: StoreError | None = None
             if any(answer.kind == "cancel" for answer in given):
                 # It only ends: any agent will do.
-                broken = await unreadable(executions, run_id)
+                broken = await unreadable(executions, current)
             else:
                 await check_fit(executions, current, self.agent, prepare)
             after = await began_after(executions, current) if broken is None else None
+            if current.status == "submitted":
+                # Whoever sends the same message follows this run, and does not take it back.
+                await executions.set_status(run_id, "running", current.fence)
             with self._lending.lent(services, after):
                 if begun is not None and not begun.done():
                     begun.set_result(None)
@@ -276,14 +267,12 @@ class AgentRuntime(Answering):
         self._closing = True
         if self._under_way is not None:
             await see_through(self._halt(self._under_way.performing))
-        await asyncio.gather(*self._tidying)
-        try:
-            await self.agent.aclose()
-        finally:
-            if self._owns_host and self._host is not None:
-                await self._host.aclose()
-            if self._owns_backend:
-                await self.backend.aclose()
+        closes: list[Callable[[], Awaitable[object]]] = [self._tidied, self.agent.aclose]
+        if self._owns_host and self._host is not None:
+            closes.append(self._host.aclose)
+        if self._owns_backend:
+            closes.append(self.backend.aclose)
+        await in_turn(*closes)
 
     async def __aenter__(self) -> AgentRuntime:
         return self
@@ -296,29 +285,29 @@ class AgentRuntime(Answering):
     ) -> None:
         await self.aclose()
 
-    async def _known(self, execution: Execution, wait: float) -> RunHandle:
-        """A message that was sent before: its run, begun now where that never happened."""
-        here = self._handle_here(execution.submission.run_id)
-        if here is not None:
-            return here
-        if execution.status == "submitted":
-            try:
-                return await self._start(execution, wait)
-            except SessionConflict:
-                if await self._is_held_back(execution):
-                    raise
-        return RunHandle(await self.backend.open(), execution)
-
-    async def _is_held_back(self, execution: Execution) -> bool:
-        """Whether another run of its session has begun; else somebody begins this one."""
-        executions, submission = executions_of(await self.backend.open()), execution.submission
+    async def _taken(self, submission: Submission, wait: float) -> RunHandle | None:
+        """Writes a message down and begins its run, or follows who did. One that is refused is
+        taken back; None where somebody else who sent it did so, and was refused."""
+        executions, run_id = executions_of(await self.backend.open()), submission.run_id
         try:
-            await check_alone(
-                *(executions, submission.identity, submission.session_id, submission.run_id)
-            )
-        except SessionConflict:
-            return True
-        return False
+            execution = await see_through(executions.submit(submission))
+            run_id = execution.submission.run_id
+            if (here := self._handle_here(run_id)) is not None:
+                return here
+            if execution.status == "submitted":
+                return await self._start(execution, wait)
+        except (HarnessError, asyncio.CancelledError) as error:
+            if self._handle_here(run_id) is not None or (
+                await see_through(executions.withdraw(run_id))
+            ):
+                raise
+            known = await executions.find(run_id)
+            if known is None and isinstance(error, NotFound):
+                return None
+            if known is None or not isinstance(error, SessionConflict):
+                raise
+            execution = known
+        return RunHandle(await self.backend.open(), execution)
 
     async def _sessions(self) -> SessionStore:
         return (await self._hosted()).sessions
@@ -384,6 +373,9 @@ class AgentRuntime(Answering):
         tidying = asyncio.get_running_loop().create_task(_tidy(stores, run_id))
         self._tidying.add(tidying)
         tidying.add_done_callback(self._tidying.discard)
+
+    async def _tidied(self) -> None:
+        await asyncio.gather(*self._tidying)
 
     async def _halt(self, performing: Performing) -> None:
         if self.agent.is_running:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import assert_never
 
 from web.harness.agent.agent import Agent
-from web.harness.sessions.answers import check_answer
+from web.harness.loop.actions import Action
 from web.harness.sessions.journal import Executions, GivenAnswer
 from web.harness.values.errors import DecisionRefused, StoreError
 from web.harness.values.events import (
@@ -43,6 +43,12 @@ class AnswerFeed:
         self._kept: dict[str, GivenAnswer] = {}
         self._known = 0
         self._before = before
+        self._has_looked = False
+
+    def permit(self, action: Action) -> Action | None:
+        """The `Permit` of a run that does nothing before it was handed what is there already: it
+        may be a stop."""
+        return action if self._has_looked else None
 
     async def hand_all(self) -> None:
         """Hands each answer over as it is given; returns when the run has ended."""
@@ -64,7 +70,8 @@ class AnswerFeed:
         given = await self._executions.answers(self._run_id)
         before = self._before = len(given) if self._before is None else self._before
         new, known = given[self._known :], self._known
-        self._known = len(given)
+        # Two may read at the same time, and the one that read less may be the later one.
+        self._known = max(known, len(given))
         if any(answer.kind == "cancel" for answer in new):
             # It waits for no other: whatever else was said is of no use any more.
             self._agent.cancel()
@@ -72,6 +79,9 @@ class AnswerFeed:
             # Who resumes a run does not want it to pause because it once did.
             if answer.kind != "pause" or number >= before:
                 self._hand(answer)
+        if not self._has_looked:
+            self._has_looked = True
+            self._agent.wake()
         return bool(new)
 
     def heard(self, bodies: Iterable[EventBody]) -> None:
@@ -103,7 +113,6 @@ class AnswerFeed:
             self._refused(answer, "it is damaged.")
 
     def _give(self, answer: GivenAnswer) -> None:
-        check_answer(answer)
         body = answer.body
         match answer.kind:
             case "decision":

@@ -12,9 +12,9 @@ from web.harness.runtime.backend import Backend, executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.questions import Question, open_questions
 from web.harness.runtime.taking_up import check_fit
-from web.harness.sessions.answers import check_answer
+from web.harness.sessions.answers import STOP, check_answer, next_pause
 from web.harness.sessions.identity import HarnessIdentity
-from web.harness.sessions.journal import AnswerKind, Execution, ExecutionStatus, GivenAnswer
+from web.harness.sessions.journal import Execution, ExecutionStatus, GivenAnswer
 from web.harness.sessions.store import SessionStore
 from web.harness.tools.forms import check_content, read_form
 from web.harness.values.errors import (
@@ -41,7 +41,8 @@ from web.harness.values.usage import Usage
 class RunInfo:
     """How a run stands. `pending` is what it waits for a person for. `is_here` says that this
     runtime performs it; where it is False and the status "running", another process does, or the
-    run was cut off. Times are seconds since the epoch, `cost` is dollars."""
+    run was cut off. `unreadable` says why it can only be cancelled, where what is written of it
+    cannot be read. Times are seconds since the epoch, `cost` is dollars."""
 
     run_id: str
     session_id: str
@@ -54,6 +55,7 @@ class RunInfo:
     cost: float | None
     created_at: float
     changed_at: float
+    unreadable: str = ""
 
 
 class Answering(ABC):
@@ -171,7 +173,7 @@ class Answering(ABC):
         """Stops the run of a session for good, wherever it is performed. One that was cut off or
         paused is brought to its end here, whatever its agent was. Raises NotFound without one."""
         execution = await self._unfinished(session_id, run_id)
-        await self._tell(execution, "cancel", "cancel")
+        await self._tell(execution, STOP)
         return await self._went_on(execution, resume=True, wait=wait)
 
     async def pause(self, session_id: str | None = None, *, run_id: str | None = None) -> RunHandle:
@@ -183,8 +185,7 @@ class Answering(ABC):
         execution = await self._unfinished(session_id, run_id)
         stores = await self.backend.open()
         given = await executions_of(stores).answers(execution.submission.run_id)
-        count = sum(answer.kind == "pause" for answer in given)
-        await self._tell(execution, "pause", f"pause-{count + 1}")
+        await self._tell(execution, next_pause(given))
         if self._handle_here(execution.submission.run_id) is None:
             await self._mark_paused(execution)
         return await self._went_on(execution, resume=False, wait=0)
@@ -220,6 +221,7 @@ class Answering(ABC):
             state.cost if state is not None else None,
             execution.created_at,
             execution.changed_at,
+            execution.unreadable.message if execution.unreadable is not None else "",
         )
 
     @abstractmethod
@@ -318,9 +320,8 @@ class Answering(ABC):
                 return execution
         raise _not_open()
 
-    async def _tell(self, execution: Execution, kind: AnswerKind, key: str) -> None:
+    async def _tell(self, execution: Execution, given: GivenAnswer) -> None:
         run_id = execution.submission.run_id
-        given = GivenAnswer(kind, key)
         # Somebody may have said it already, or the run has ended meanwhile.
         with suppress(DecisionRefused):
             await executions_of(await self.backend.open()).answer(run_id, given)

@@ -14,9 +14,9 @@ from web.harness.tools.previews import KeepQuestion
 from web.harness.values.errors import ConfigurationError
 from web.harness.values.events import RunResult
 
-Missing = Literal["", "worker", "temporal"]
+Missing = Literal["", "worker", "temporal", "namespace"]
 """What a run waits for before its next step, while it is there: nothing, somebody who performs it,
-or what keeps it."""
+what keeps it, or its place there."""
 
 Alone = Callable[[Missing], None]
 
@@ -62,7 +62,8 @@ class Backend(Protocol):
     """Keeps runs and has them performed. One serves any number of runtimes and sessions.
 
     Whoever made it closes it; what it opened itself it closes. All methods raise StoreError where
-    the database fails, and ConfigurationError for an address that is none.
+    the database fails, and ConfigurationError for an address that is none. One that needs more than
+    the database may have a `failure`: a StoreError that says why no run goes on, or None.
     """
 
     async def open(self) -> Stores:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from web.harness.agent.pausing import RunPaused
-from web.harness.agent.run import Permit, at_once
+from web.harness.agent.run import Permit
 from web.harness.loop.actions import Action
 from web.harness.loop.state import RunState
 from web.harness.runtime.answer_feed import AnswerFeed
@@ -66,7 +66,7 @@ async def perform_here(stores: Stores, turn: Turn, steering: Steering | None = N
         told = await told_result(executions, stores.events, execution)
         if told is not None:
             return Performed(told, execution.fence, recorded)
-    permit = steering.permit if steering is not None else at_once
+    permit = steering.permit if steering is not None else feed.permit
     performing = asyncio.ensure_future(_performed(turn, lines, recorded, permit))
     feeding = asyncio.ensure_future(feed.hand_all() if steering is None else _nothing())
     try:

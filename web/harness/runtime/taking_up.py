@@ -49,10 +49,11 @@ async def check_fit(
 ) -> None:
     """Raises HarnessError (`runtime_differs`) for an agent that cannot go on with a run, and
     StoreError for a run that cannot be read."""
+    if execution.unreadable is not None:
+        raise execution.unreadable
     needed: tuple[str, ...] = ()
-    state = execution.state
-    if execution.steps and (state is None or state.calls):
-        recorded = await executions.recorded(execution.submission.run_id)
+    if execution.state is not None and execution.state.calls:
+        recorded = await executions.recorded(execution.submission.run_id, newest=True)
         if recorded is not None:
             needed = needed_tools(recorded.state, recorded.calls)
     if needed and prepare is not None:
@@ -71,10 +72,12 @@ async def began_after(executions: Executions, execution: Execution) -> str | Non
     return None
 
 
-async def unreadable(executions: Executions, run_id: str) -> StoreError | None:
+async def unreadable(executions: Executions, execution: Execution) -> StoreError | None:
     """Why a run can never be gone on with: what was written of it cannot be read here."""
+    if execution.unreadable is not None:
+        return execution.unreadable
     try:
-        await executions.recorded(run_id)
+        await executions.recorded(execution.submission.run_id)
     except StoreError as error:
         if error.code in UNREADABLE:
             return error

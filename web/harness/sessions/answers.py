@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, assert_never, get_args
 
 from web.harness.sessions.journal import GivenAnswer
 from web.harness.values.errors import DecisionRefused
 from web.harness.values.events import Decision, InputAction, Resolution
+
+STOP = GivenAnswer("cancel", "cancel")
+"""Ends a run for good."""
 
 MAX_REASON_CHARS = 10_000
 """Of why a call is denied."""
@@ -35,6 +39,11 @@ def check_answer(answer: GivenAnswer) -> None:
             pass
         case _:
             assert_never(answer.kind)
+
+
+def next_pause(given: Iterable[GivenAnswer]) -> GivenAnswer:
+    """A pause of a run that was told all this: each has a key of its own."""
+    return GivenAnswer("pause", f"pause-{sum(each.kind == 'pause' for each in given) + 1}")
 
 
 def _one_of(value: Any, allowed: tuple[str, ...]) -> None:

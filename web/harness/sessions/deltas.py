@@ -54,16 +54,17 @@ def told_twice(events: Iterable[Event]) -> list[Event]:
 def find_seams(events: Sequence[Event], joined: Iterable[Event]) -> dict[int, array[int]]:
     """Where the pieces of each joined delta end, in characters of its text, by its number.
 
-    `events` are all of a run, `joined` the same as `join_deltas` gives them. A reader that has
-    some of the pieces needs only the rest.
+    `events` follow each other without gaps, `joined` are the same as `join_deltas` gives them. A
+    reader that has some of the pieces needs only the rest.
     """
     seams: dict[int, array[int]] = {}
-    before = 0
+    done = 0
     for event in joined:
-        if event.number - before > 1:
-            lengths = (len(_delta_text(piece.body)) for piece in events[before : event.number])
+        upto = event.number - events[0].number + 1
+        if upto - done > 1:
+            lengths = (len(_delta_text(piece.body)) for piece in events[done:upto])
             seams[event.number] = array("I", accumulate(lengths))
-        before = event.number
+        done = upto
     return seams
 
 

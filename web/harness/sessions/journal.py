@@ -12,6 +12,7 @@ from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.sessions.store import SessionLease
 from web.harness.tools.tool import ReplayPolicy
+from web.harness.values.errors import StoreError
 from web.harness.values.events import Decision
 from web.harness.values.messages import (
     AttachedBlock,
@@ -135,8 +136,11 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A run as the journal knows it. `result_status` is that of its `RunResult`, '' before. `state`
-    is None too where it cannot be read: `Executions.recorded` says why."""
+    """A run as the journal knows it. `result_status` is that of its `RunResult`, '' before.
+
+    `unreadable` says why nobody can go on with it, where its message or its state cannot be read:
+    it can only be cancelled. What cannot be read is left out: text, `fitting`, `about`; `state`.
+    """
 
     submission: Submission
     status: ExecutionStatus
@@ -146,6 +150,7 @@ class Execution:
     result_status: str = ""
     created_at: float = 0.0
     changed_at: float = 0.0
+    unreadable: StoreError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +204,14 @@ class Executions(Protocol):
     async def unfinished(
         self, identity: HarnessIdentity | None = None, session_id: str | None = None
     ) -> list[Execution]:
-        """Runs that have not ended, the oldest first: all, of an identity, or of one session."""
+        """Runs that have not ended, the oldest first: all, of an identity, or of one session.
+
+        Without what was attached to their messages, which may be large: `find` has it."""
         ...
 
-    async def recorded(self, run_id: str) -> Recorded | None:
-        """What was written of a run; None where it has not begun."""
+    async def recorded(self, run_id: str, *, newest: bool = False) -> Recorded | None:
+        """What was written of a run; None where it has not begun. With `newest`, only of its newest
+        answer and since: the state and its calls, and not what was said before."""
         ...
 
     async def steps(
@@ -221,7 +229,8 @@ class Executions(Protocol):
         ...
 
     async def answers(self, run_id: str) -> Sequence[GivenAnswer]:
-        """All of a run, in the order they were given. Of one that is damaged the body is empty."""
+        """All of a run, in the order they were given. One that is damaged is not among them: its
+        question is open again."""
         ...
 
     async def wait_for_answers(self, run_id: str, known: int) -> None:
@@ -242,7 +251,7 @@ class Executions(Protocol):
         ...
 
     async def withdraw(self, run_id: str) -> bool:
-        """Drops a run that was never begun and was sent once alone; whether it was one."""
+        """Drops a run that nobody has begun, or is about to; whether it was one."""
         ...
 
     async def forget(self, run_id: str) -> None:

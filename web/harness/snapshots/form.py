@@ -19,10 +19,7 @@ A field that is not in this table is refused; a later version may add some with 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 from web.harness.snapshots.harnessx import is_harnessx, read_harnessx
 from web.harness.snapshots.parts import (
@@ -39,22 +36,24 @@ from web.harness.values.errors import ConfigurationError, LimitExceeded, Snapsho
 from web.harness.values.json_form import (
     Fields,
     JsonRefused,
-    canonical,
     exact,
     fits,
     json_copy,
-    json_text,
     kind_of,
     parse_json,
     writable,
 )
 from web.harness.values.learned_limits import LearnedLimits
 from web.harness.values.messages import JsonObject
+from web.harness.values.sealed_form import check_seal, check_version, sealed
 from web.harness.values.secret_names import refuse_secrets
 from web.harness.values.text import amount
 
 FORMAT = "harness-web snapshot"
 VERSION = 1
+
+LONG = "messages"
+"""The field whose items have a line each."""
 
 MOST = {"metadata": 1_000_000, "extensions": 4_000_000, "learned_limits": 500_000}
 """Characters of JSON that these may have; they are copied as a whole, again and again."""
@@ -78,11 +77,10 @@ def write_snapshot(snapshot: Snapshot, max_bytes: int = MAX_SNAPSHOT_BYTES) -> b
     """
     checked_session_id(snapshot.session_id)
     form = {
-        name: [writable(each) for each in value] if name == "messages" else exact(value, name)
+        name: [writable(each) for each in value] if name == LONG else exact(value, name)
         for name, value in _form(snapshot, messages_to_json(snapshot.messages)).items()
     }
-    form["digest"] = _digest(form)
-    data = "".join(_lines(form)).encode()
+    data = sealed(form, LONG)
     if len(data) > max_bytes:
         raise LimitExceeded(
             f"This snapshot would have {amount(len(data))}; the limit is {amount(max_bytes)}.",
@@ -176,25 +174,13 @@ def _read(form: JsonObject) -> Snapshot:
         raise JsonRefused("It is JSON, but no snapshot: it names no format.")
     if (named := fields.take("format")) != FORMAT:
         raise JsonRefused(f"Its format is {kind_of(named)}, which is not known here.")
-    version = fields.whole("version")
-    if version > VERSION:
-        raise JsonRefused(
-            f"It has version {version}; this program reads up to {VERSION}.",
-            hint="It was saved by a later version of this program. Update this one.",
-            code="from_the_future",
-        )
-    if version < 1:
-        raise JsonRefused(f"Its version is {version}, and there is no such version.")
+    check_version(fields, VERSION, "saved")
     for name, most in MOST.items():
         if not fits(form.get(name), most):
             raise JsonRefused(
                 f"Its {_plain(name)} are larger than {amount(most)}, which is the limit."
             )
-    digest = fields.text("digest")
-    if digest != _digest({key: value for key, value in form.items() if key != "digest"}):
-        raise JsonRefused(
-            "It was changed after it was saved: its digest is that of something else."
-        )
+    check_seal(fields, form, LONG, "saved")
     messages = checked_pictures(messages_from_json(fields.items("messages")))
     pinned = fields.items("pinned")
     ids = {message.id for message in messages}
@@ -218,16 +204,6 @@ def _read(form: JsonObject) -> Snapshot:
     return snapshot
 
 
-def _digest(form: JsonObject) -> str:
-    """Of the fields in the order of their names; message by message, so that threads take turns."""
-    digest = hashlib.sha256()
-    for name, value in sorted(form.items()):
-        digest.update(canonical(name) + b":")
-        for each in value if name == "messages" and isinstance(value, list) else (value,):
-            digest.update(canonical(each) + b"\n")
-    return f"sha256:{digest.hexdigest()}"
-
-
 def _open(value: JsonObject, where: str) -> JsonObject:
     """A copy in which there is no secret. Raises NotSerialisable, ConfigurationError."""
     copy: JsonObject = json_copy(value, where)
@@ -241,18 +217,3 @@ def _plain(name: str) -> str:
 
 def _iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat()
-
-
-def _lines(form: JsonObject) -> Iterator[str]:
-    yield "{"
-    for at, (name, value) in enumerate(form.items()):
-        yield f"{',' if at else ''}\n{json_text(name)}:"
-        yield from _message_lines(value) if name == "messages" else (json_text(value),)
-    yield "\n}\n"
-
-
-def _message_lines(messages: list[Any]) -> Iterator[str]:
-    yield "["
-    for at, message in enumerate(messages):
-        yield f"{',' if at else ''}\n{json_text(message)}"
-    yield "\n]"

@@ -9,11 +9,13 @@ secret (`token: 5`), and neither is an empty text.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 from web.harness.values.errors import ConfigurationError
+from web.harness.values.escaped_text import Unescaped
 
 _WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W_]+")
 
@@ -90,14 +92,19 @@ def _refusal(what: str) -> ConfigurationError:
 
 LEFT_OUT = "[left out: it looks like a secret]"
 
+ESCAPED_LEVELS = 8
+"""How deep JSON within JSON within a text is looked into; no program nests it as deep."""
+
 _KEY = _LOOKS_LIKE_ONE.pattern.replace(r"\S", r"[\w.~+/=-]").removesuffix(r"\s*")
 _INSIDE = re.compile(rf"(?<![^\W_]){_KEY}")
 
-_PAIR = re.compile(
-    r"(?<![\w-])(?P<name>[A-Za-z_][\w-]{2,79})(?P<between>[\"']?[ \t]{0,3}[=:][ \t]{0,3})"
-    r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|(?:(?:Basic|Bearer|Token) +)?(?!\[left out)[^\s,;\"'()]+)"
+_NAME = re.compile(r"(?<![\w-])([A-Za-z_][\w-]{2,79})[\"']?[ \t]{0,3}[=:][ \t]{0,3}")
+_VALUE = re.compile(
+    r"\"((?:[^\"\\\n]|\\.)+)|'((?:[^'\\\n]|\\.)+)"
+    r"|((?:(?:Basic|Bearer|Token) +)?(?:[^\s,;\"'()\\]|\\++(?![\"']))+)"
 )
-"""A name and its value as people, shells and files write them: `NAME=value`, `name: "value"`."""
+"""A name and its value as people, shells and files write them: `NAME=value`, `name: "value"`, also
+where the end of the value was cut off."""
 _PLAIN = re.compile(
     r"[\d.]+|(?:str|string|int|float|bool|bytes|any|object|true|false|null|none)", re.IGNORECASE
 )
@@ -107,9 +114,9 @@ _PLAIN = re.compile(
 def without_secrets(value: Any) -> Any:
     """The same JSON value with `LEFT_OUT` in place of every secret: of the texts under a name that
     is one's, and in any other text of what looks like a key or is given as the value of such a
-    name."""
+    name, also in JSON that stands in it as a text, escaped once or several times."""
     if isinstance(value, str):
-        return _PAIR.sub(_pair_hidden, _INSIDE.sub(LEFT_OUT, value))
+        return _without(value)
     if isinstance(value, list):
         return [without_secrets(each) for each in value]
     if isinstance(value, dict):
@@ -120,12 +127,38 @@ def without_secrets(value: Any) -> Any:
     return value
 
 
-def _pair_hidden(found: re.Match[str]) -> str:
-    name, between, value = found.group("name", "between", "value")
-    if not is_secret_name(name) or _PLAIN.fullmatch(value) or LEFT_OUT in value:
-        return found.group()
-    quote = value[0] if value[0] in "\"'" else ""
-    return f"{name}{between}{quote}{LEFT_OUT}{quote}"
+def _without(text: str) -> str:
+    pieces: list[str] = []
+    done = 0
+    for start, end in sorted(_secrets_in(text, ESCAPED_LEVELS)):
+        if start >= done:
+            pieces += text[done:start], LEFT_OUT
+        done = max(done, end)
+    return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _secrets_in(text: str, levels: int) -> Iterator[tuple[int, int]]:
+    """Where secrets begin and end; they may overlap."""
+    for found in _INSIDE.finditer(text):
+        yield found.span()
+    done = 0
+    for found in _NAME.finditer(text):
+        # What looks like a name within a value is left out with it.
+        if found.start() < done or not is_secret_name(found[1]):
+            continue
+        value = _VALUE.match(text, found.end())
+        if value is not None and not _says_nothing(value[value.lastindex or 0]):
+            start, done = value.span(value.lastindex or 0)
+            yield start, done
+    if levels and "\\" in text:
+        inner = Unescaped(text)
+        if len(inner.text) < len(text):
+            for start, end in _secrets_in(inner.text, levels - 1):
+                yield inner.place(start), inner.place(end)
+
+
+def _says_nothing(value: str) -> bool:
+    return _PLAIN.fullmatch(value) is not None or value.startswith(LEFT_OUT.split()[0])
 
 
 def _hidden(value: Any) -> Any:

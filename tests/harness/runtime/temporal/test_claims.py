@@ -211,3 +211,20 @@ async def worker_state(worker: Worker, state: RunState) -> RunState:
     assert execution is not None
     assert execution.state is not None
     return execution.state
+
+
+async def test_a_run_that_has_its_result_already_is_finished_after_its_answers_were_read(
+    worker: Worker, other: Worker
+) -> None:
+    """As where its process was killed between the result and what is committed with it."""
+    await worker.claim()
+    await worker.executions.answer(RUN, GivenAnswer("cancel", "cancel"))
+    await worker.perform("answers")
+    await worker.perform("cancel")
+    await worker.perform("finish")
+    state = await other.claim()
+    assert state.ending is not None
+    await other.perform("answers")
+    await other.perform("finish")
+    with pytest.raises(LeaseLost):
+        await other.perform("finish")

@@ -30,7 +30,16 @@ async def test_a_recorded_history_is_replayed(name: str) -> None:
 
 def test_there_is_a_history_of_each_kind() -> None:
     names = {path.stem for path in HISTORIES.glob("*.json")}
-    assert names >= {"plain", "approval", "cancelled", "uncertain", "left", "continued", "taken"}
+    assert names >= {
+        "plain",
+        "approval",
+        "cancelled",
+        "uncertain",
+        "left",
+        "continued",
+        "taken",
+        "kept",
+    }
 
 
 async def test_a_workflow_that_does_otherwise_than_it_did_is_found() -> None:

@@ -205,7 +205,7 @@ async def test_whoever_waits_is_told_that_temporal_does_not_answer(
         await executions_of(await backend.open()).submit(submission)
         with pytest.raises(StoreError):
             await backend.perform(Turn(mine, submission, alone=told.append))
-    assert told == ["temporal"]
+    assert set(told) == {"temporal"}
 
 
 async def test_a_long_history_goes_on_in_a_new_one(place: TemporalPlace, ran: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from web.harness.runtime.temporal.claims import Claims
 from web.harness.runtime.temporal.payloads import Claimed, News, Task
@@ -86,4 +86,11 @@ async def _told() -> AsyncIterator[None]:
 
 def _failure(error: HarnessError, kind: str) -> ApplicationError:
     message, hint = error.message[:MAX_WORDS], error.hint[:MAX_WORDS]
-    return ApplicationError(message, error.code, hint, type=kind, non_retryable=True)
+    log.warning("A run does not go on here: %s", message)
+    return ApplicationError(
+        *(message, error.code, hint),
+        type=kind,
+        non_retryable=True,
+        # The line above says it; Temporal's would have a traceback of what is usual.
+        category=ApplicationErrorCategory.BENIGN,
+    )

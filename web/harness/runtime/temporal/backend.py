@@ -5,19 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Literal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    suppress,
+)
+from typing import Any, Literal, TypeVar
 
 from temporalio.client import Client
 from temporalio.converter import DataConverter
 
 from web.harness.runtime.backend import Alone, Missing, Performed, Turn, executions_of
-from web.harness.runtime.performing import ended, last_cursor, told_result
+from web.harness.runtime.given_answers import all_given, is_stopped
+from web.harness.runtime.performing import ended, last_cursor, perform_here, told_result
 from web.harness.runtime.sql import AddressedBackend
 from web.harness.runtime.temporal.address import read_address
 from web.harness.runtime.temporal.claims import Claims, Crew
-from web.harness.runtime.temporal.connection import UNREACHABLE, Workflows, connect, patiently
+from web.harness.runtime.temporal.connection import Workflows, connect, missing_of, patiently
 from web.harness.runtime.temporal.payloads import HERE, Bounds, Start, Times
 from web.harness.runtime.temporal.worker import own_queue, working
 from web.harness.sessions.event_log import Listener
@@ -27,10 +34,12 @@ from web.harness.sessions.sql.event_log import SqlEventLog
 from web.harness.tools.finishing import see_through
 from web.harness.values.errors import LeaseLost, StoreError
 
+T = TypeVar("T")
+
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
-"""After the database failed."""
+"""After Temporal did not answer."""
 
 LOOK_SECONDS = 5.0
 """Between two looks whether Temporal answers, and whether workers are there for a run that is left
@@ -56,8 +65,11 @@ class TemporalBackend(AddressedBackend):
     there. With `"elsewhere"` it is left to the workers of the address's queue, which make the agent
     themselves, and with `"any"` to these if there are any. A turn that is `only_here` is performed
     here. While Temporal cannot be reached, a run waits `patience` seconds to be given to it; one
-    that was given to it waits as long as it takes. `now` returns seconds since the epoch,
-    `listener` is that of the event log.
+    that was given to it waits as long as it takes. What a person stops while there is nobody who
+    could stop it is ended here, without Temporal. `now` returns seconds since the epoch, `listener`
+    is that of the event log.
+
+    From `open` to `aclose` it looks whether Temporal answers: `failure` says why it does not.
     """
 
     def __init__(
@@ -81,27 +93,37 @@ class TemporalBackend(AddressedBackend):
         self._patience = patience
         self._converter = converter
         self._listens = listener is not None
+        self.failure: StoreError | None = None
         self._client: Client | None = None
+        self._looking: asyncio.Future[None] | None = None
+        self._look_now = asyncio.Event()
+        self._ended_here: set[str] = set()
+
+    async def open(self) -> Stores:
+        stores = await super().open()
+        if self._looking is None:
+            self._looking = asyncio.ensure_future(self._look())
+        return stores
+
+    async def aclose(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await see_through(ended(self._looking))
+        await super().aclose()
 
     async def perform(self, turn: Turn) -> Performed:
         """See `Backend.perform`. Raises HarnessError with a worker's words where none can, and
         StoreError (`temporal_unreachable`) where the run could not be given to Temporal."""
         stores, run_id = await self.open(), turn.run_id
         executions = executions_of(stores)
-        workflows, queue = await self._taken(turn)
+        given = await self._unless_stopped(executions, run_id, self._taken(turn), is_here=True)
+        if given is None:
+            return await self._end_here(stores, turn)
+        workflows, queue = given
         is_here = queue != self._read.queue
-        times = self._times or (HERE if is_here else Times())
-        start = Start(run_id, queue, times, self._bounds)
-        async with AsyncExitStack() as stack:
-            if turn.alone is not None:
-                await stack.enter_async_context(_minded(workflows, turn.alone, is_here=is_here))
-            if is_here:
-                await stack.enter_async_context(self._serving(stores, turn, queue))
-            elif self._listens:
-                await _follow(stores, run_id)
-            await stack.enter_async_context(_passed_on(executions, workflows, run_id))
-            tell = bool(await executions.answers(run_id))
-            await workflows.run(start, tell=tell, patience=self._patience)
+        bringing = self._brought_to_its_end(stores, turn, workflows, queue)
+        if not await self._unless_stopped(executions, run_id, bringing, is_here=is_here):
+            return await self._end_here(stores, turn)
         execution = await executions.find(run_id)
         recorded = await executions.recorded(run_id)
         if execution is None or recorded is None:
@@ -113,6 +135,66 @@ class TemporalBackend(AddressedBackend):
             # Whoever allowed it for the chat meant the turns after this one too.
             turn.agent.permissions.grant(name, key)
         return Performed(result, execution.fence, recorded)
+
+    async def _brought_to_its_end(
+        self, stores: Stores, turn: Turn, workflows: Workflows, queue: str
+    ) -> bool:
+        executions, run_id = executions_of(stores), turn.run_id
+        is_here = queue != self._read.queue
+        times = self._times or (HERE if is_here else Times())
+        start = Start(run_id, queue, times, self._bounds)
+        async with AsyncExitStack() as stack:
+            if turn.alone is not None:
+                await stack.enter_async_context(_beside(self._mind(turn.alone, is_here=is_here)))
+            if is_here:
+                await stack.enter_async_context(self._serving(stores, turn, queue))
+            elif self._listens:
+                await _follow(stores, run_id)
+            # What comes from here on is passed on; whoever claims the run reads all before.
+            known = len(await executions.answers(run_id))
+            passing = _pass_answers(executions, workflows, run_id, known)
+            await stack.enter_async_context(_beside(passing))
+            await workflows.run(start, tell=bool(known), patience=self._patience)
+        return True
+
+    async def _unless_stopped(
+        self,
+        executions: Executions,
+        run_id: str,
+        work: Coroutine[Any, Any, T],
+        *,
+        is_here: bool,
+    ) -> T | None:
+        """What it gives; None once a person stopped the run and there is nobody who would."""
+        working = asyncio.ensure_future(work)
+        async with _beside(self._nobody_stops(executions, run_id, is_here)) as leaving:
+            try:
+                either: set[asyncio.Future[Any]] = {working, leaving}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                return working.result() if working.done() else None
+            finally:
+                working.cancel()
+                await see_through(ended(working))
+
+    async def _nobody_stops(self, executions: Executions, run_id: str, is_here: bool) -> None:
+        """Returns once a run is to stop, and Temporal or a worker is missing for that."""
+        stopped = await is_stopped(executions, run_id)
+        while True:
+            # Whoever performs it hears of it too, and keeps what was written until then; where it
+            # can end it, this is cancelled.
+            await asyncio.sleep(BACK_SECONDS)
+            if stopped and await self._missing(is_here=is_here):
+                return
+
+    async def _end_here(self, stores: Stores, turn: Turn) -> Performed:
+        """Ends a stopped run as everything that is written down says that it stands.
+
+        Whoever had it writes nothing any more. Its workflow is ended once that can be done.
+        """
+        performed = await perform_here(stores, turn)
+        self._ended_here.add(turn.run_id)
+        self._look_now.set()
+        return performed
 
     async def answered(self, run_id: str, answer: GivenAnswer) -> None:
         """Tells the workflow; without one nobody waits, and whoever resumes the run looks.
@@ -150,11 +232,13 @@ class TemporalBackend(AddressedBackend):
         try:
             given = await self._given_to(turn)
         except StoreError as error:
-            if error.code != UNREACHABLE or not error.transient:
+            if not (missing := missing_of(error)):
                 raise
-            if turn.alone is not None:
-                turn.alone("temporal")
-            given = await patiently(lambda: self._given_to(turn), self._patience)
+            async with AsyncExitStack() as stack:
+                if turn.alone is not None:
+                    turn.alone(missing)
+                    await stack.enter_async_context(_beside(self._mind(turn.alone, is_here=True)))
+                given = await patiently(lambda: self._given_to(turn), self._patience)
         if turn.alone is not None:
             turn.alone("")
         return given
@@ -162,6 +246,7 @@ class TemporalBackend(AddressedBackend):
     async def _given_to(self, turn: Turn) -> tuple[Workflows, str]:
         """The queue of the workers that perform a run: a workflow that is there keeps its own."""
         workflows = await self._workflows()
+        await workflows.check()
         shared, own = self._read.queue, workflows.id_of(turn.run_id)
         if known := await workflows.queue_of(turn.run_id):
             if known == own:
@@ -181,6 +266,48 @@ class TemporalBackend(AddressedBackend):
             yield turn
 
         return self._claiming(stores, crew, queue)
+
+    async def _look(self) -> None:
+        """Keeps `failure` true, and says so in the log."""
+        while True:
+            before, self.failure = self.failure, await self._unusable()
+            if self.failure is not None and before is None:
+                log.warning("Runs wait: %s %s", self.failure.message, self.failure.hint)
+            elif self.failure is None and before is not None:
+                log.warning("Temporal answers again.")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BACK_SECONDS if self.failure else LOOK_SECONDS):
+                    await self._look_now.wait()
+            self._look_now.clear()
+
+    async def _unusable(self) -> StoreError | None:
+        try:
+            workflows = await self._workflows()
+            await workflows.check()
+            for run_id in tuple(self._ended_here):
+                await workflows.end(run_id, "The run was stopped while nobody could tell this.")
+                self._ended_here.discard(run_id)
+        except StoreError as error:
+            return error
+        return None
+
+    async def _mind(self, alone: Alone, *, is_here: bool) -> None:
+        """Says at each look what is missing; a worker counts as there for a while."""
+        while True:
+            missing = await self._missing(is_here=is_here)
+            alone(missing)
+            await asyncio.sleep(BACK_SECONDS if missing else LOOK_SECONDS)
+
+    async def _missing(self, *, is_here: bool) -> Missing:
+        """What a run that is performed here, or by others, waits for."""
+        try:
+            workflows = await self._workflows()
+            if not is_here and not await workflows.has_workers():
+                return "worker"
+            await workflows.check()
+        except StoreError as error:
+            return missing_of(error) or "temporal"
+        return ""
 
     async def _workflows(self) -> Workflows:
         return Workflows(await self._connected(), self._read.queue)
@@ -213,56 +340,30 @@ async def _follow(stores: Stores, run_id: str) -> None:
 
 
 @asynccontextmanager
-async def _minded(workflows: Workflows, alone: Alone, *, is_here: bool) -> AsyncIterator[None]:
-    """Says at each look what is missing; a worker counts as there for a while."""
-    minding = asyncio.ensure_future(_mind(workflows, alone, is_here))
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Future[None]]:
+    """Does something until the end of the block."""
+    doing = asyncio.ensure_future(work)
     try:
-        yield
+        yield doing
     finally:
-        minding.cancel()
-        await see_through(ended(minding))
+        doing.cancel()
+        await see_through(ended(doing))
 
 
-async def _mind(workflows: Workflows, alone: Alone, is_here: bool) -> None:
-    while True:
-        missing: Missing = ""
-        try:
-            if is_here:
-                await workflows.check()
-            elif not await workflows.has_workers():
-                missing = "worker"
-        except StoreError as error:
-            missing = "temporal"
-            log.warning("A run goes on once Temporal answers: %s", error.message)
-        alone(missing)
-        await asyncio.sleep(BACK_SECONDS if missing else LOOK_SECONDS)
-
-
-@asynccontextmanager
-async def _passed_on(
-    executions: Executions, workflows: Workflows, run_id: str
-) -> AsyncIterator[None]:
-    """Tells the workflow of answers that were written by those who know no Temporal."""
-    passing = asyncio.ensure_future(_pass_answers(executions, workflows, run_id))
-    try:
-        yield
-    finally:
-        passing.cancel()
-        await see_through(ended(passing))
-
-
-async def _pass_answers(executions: Executions, workflows: Workflows, run_id: str) -> None:
-    known, first = 0, True
-    while True:
-        try:
-            given = await executions.answers(run_id)
+async def _pass_answers(
+    executions: Executions, workflows: Workflows, run_id: str, known: int
+) -> None:
+    async with aclosing(all_given(executions, run_id)) as answers:
+        async for given in answers:
             for answer in given[known:]:
-                if not first:
-                    await workflows.tell(run_id, answer.key)
-            if not first and len(given) == known:
-                return
-            known, first = len(given), False
-            await executions.wait_for_answers(run_id, known)
+                await _told(workflows, run_id, answer.key)
+            known = len(given)
+
+
+async def _told(workflows: Workflows, run_id: str, key: str) -> None:
+    while True:
+        try:
+            return await workflows.tell(run_id, key)
         except StoreError as error:
-            log.warning("The answers to a run cannot be passed on now: %s", error.message)
+            log.warning("An answer to a run cannot be passed on now: %s", error.message)
             await asyncio.sleep(AGAIN_SECONDS)

@@ -27,13 +27,14 @@ from web.harness.loop.machine import next_action
 from web.harness.loop.state import RunState
 from web.harness.runtime.answer_feed import AnswerFeed
 from web.harness.runtime.backend import Turn, executions_of
+from web.harness.runtime.given_answers import is_stopped
 from web.harness.runtime.performing import Lines, ended, perform_here
 from web.harness.runtime.temporal.payloads import News, Task, What, packed
 from web.harness.sessions.journal import Execution, Recorded, Step
 from web.harness.sessions.journal_form import outcome_to_json
 from web.harness.sessions.opening import Stores
 from web.harness.tools.finishing import see_through
-from web.harness.values.errors import HarnessError, NotFound
+from web.harness.values.errors import HarnessError, LeaseLost, NotFound
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Claim:
         self._waiters: list[asyncio.Future[None]] = []
         self._running: asyncio.Future[None] | None = None
         self._telling: asyncio.Future[None] | None = None
+        self._hearing: asyncio.Future[None] | None = None
 
     @property
     def told(self) -> int:
@@ -86,6 +88,11 @@ class Claim:
         """Whether nothing of the run happens here any more."""
         return self._running is None or self._running.done()
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether calls alone are under way, or nothing, in a run that is not over."""
+        return not self.is_over and all(task.what == "tool" for task in self._active)
+
     async def open(self) -> RunState:
         """Takes the run over and returns where it stands. Raises what making the agent raises."""
         self._running = asyncio.ensure_future(self._run())
@@ -94,6 +101,19 @@ class Claim:
             self._raise()
         elif self._feed is not None:
             await self._feed.hand_new()
+            self._hearing = asyncio.ensure_future(self._hear_stop(self._feed))
+        return await self._settled_state()
+
+    async def stand(self) -> RunState:
+        """Where the run stands here. Raises LeaseLost where another has it."""
+        execution = await executions_of(self._stores).find(self.run_id)
+        if execution is None or execution.fence != self.fence:
+            raise LeaseLost("Another worker has the run.")
+        if self._feed is not None:
+            await self._feed.hand_new()
+        return await self._settled_state()
+
+    async def _settled_state(self) -> RunState:
         if self._lines is not None:
             await self._lines.settled()
         if self._state is None:
@@ -118,7 +138,7 @@ class Claim:
 
     async def aclose(self) -> None:
         """Stops the run here, as if the process had ended; twice is fine."""
-        for task in (self._running, self._telling):
+        for task in (self._hearing, self._running, self._telling):
             if task is not None:
                 task.cancel()
                 await see_through(ended(task))
@@ -208,6 +228,15 @@ class Claim:
                 await self._until(self._has_ended)
             case _:
                 await self._until(lambda: self.told > before)
+
+    async def _hear_stop(self, feed: AnswerFeed) -> None:
+        """A person who stops the run need not wait until the workflow is told, and asks for it."""
+        if await is_stopped(executions_of(self._stores), self.run_id):
+            self._permits.add("cancel")
+            await feed.hand_new()
+        elif self._running is not None:
+            # Others have ended it: nothing of it is of any use, unless it ended here.
+            self._running.cancel()
 
     def _has_ended(self) -> bool:
         return self._state is not None and self._state.ending is not None

@@ -18,6 +18,9 @@ from web.harness.values.errors import LeaseLost
 IDLE_SECONDS = 600.0
 """A run that waits for a person so long is let go: with the answer, whoever is free claims it."""
 
+KEPT_SECONDS = 60.0
+"""A call goes on so long after its worker was given up, in case it is asked for the run again."""
+
 Crew = Callable[[Execution], AbstractAsyncContextManager[Turn]]
 """Makes what a run is performed with, and closes it.
 
@@ -47,7 +50,14 @@ class Claims:
         self._empty = asyncio.Event()
 
     async def claim(self, run_id: str) -> Claimed:
-        """Takes a run over from whoever had it. Raises what the crew and the stores raise."""
+        """Takes a run over from whoever had it; one that goes on here is taken up where it stands.
+
+        Raises what the crew and the stores raise.
+        """
+        if (kept := await self._kept(run_id)) is not None:
+            return kept
+        if self._leaves:
+            raise LeaseLost("This worker ends.")
         await self.let_go(run_id)
         claim = self._claims[run_id] = Claim(self._stores, self._crew, self._tell, run_id)
         try:
@@ -56,7 +66,7 @@ class Claims:
         except BaseException:
             await self._drop(claim)
             raise
-        self._let_rest(claim)
+        self._let_rest(claim, self._idle)
         return claimed
 
     async def perform(self, task: Task) -> News:
@@ -67,15 +77,38 @@ class Claims:
         self._stop_rest(claim)
         try:
             news = await claim.perform(task)
+        except asyncio.CancelledError:
+            if task.what != "tool":
+                await self._drop(claim)
+            # Temporal was gone, perhaps, and gave this worker up. Nobody could say of a call that
+            # is cut off now what it did.
+            self._let_rest(claim, min(self._idle, KEPT_SECONDS))
+            raise
         except BaseException:
             # What this process believes of the run counts no more; the journal is asked anew.
             await self._drop(claim)
             raise
-        if claim.is_over or (self._leaves and not claim.is_busy):
+        # One that has its result is still asked to finish, perhaps after its answers were read.
+        is_done = claim.is_over and (task.what == "finish" or news.paused)
+        if is_done or (self._leaves and not claim.is_busy):
             await self._drop(claim)
         else:
-            self._let_rest(claim)
+            self._let_rest(claim, self._idle)
         return dataclasses.replace(news, leaving=self._leaves)
+
+    async def _kept(self, run_id: str) -> Claimed | None:
+        """A claim that is given out once more, where nobody else has taken the run since."""
+        claim = self._claims.get(run_id)
+        if claim is None or not claim.goes_on:
+            return None
+        self._stop_rest(claim)
+        try:
+            state = await claim.stand()
+        except LeaseLost:
+            return None
+        claimed = Claimed(self._queue, claim.fence, packed(state.as_json()), claim.told, kept=True)
+        self._let_rest(claim, self._idle)
+        return claimed
 
     async def let_go(self, run_id: str) -> None:
         """Stops a run here, as it is; somebody may claim it again."""
@@ -109,11 +142,11 @@ class Claims:
             self._empty.set()
         await see_through(claim.aclose())
 
-    def _let_rest(self, claim: Claim) -> None:
+    def _let_rest(self, claim: Claim, seconds: float) -> None:
         if not claim.is_busy and self._claims.get(claim.run_id) is claim:
             self._stop_rest(claim)
             loop = asyncio.get_running_loop()
-            self._rests[claim.run_id] = loop.call_later(self._idle, self._rest_over, claim)
+            self._rests[claim.run_id] = loop.call_later(seconds, self._rest_over, claim)
 
     def _stop_rest(self, claim: Claim) -> None:
         if self._claims.get(claim.run_id) is claim:

@@ -12,8 +12,9 @@ from functools import cache
 from typing import TypeVar
 
 from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, DescribeTaskQueueResponse
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
@@ -33,6 +34,7 @@ from temporalio.runtime import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from web.harness.agent.pausing import RunPaused
+from web.harness.runtime.backend import Missing
 from web.harness.runtime.temporal.address import TemporalAddress
 from web.harness.runtime.temporal.payloads import Start
 from web.harness.runtime.temporal.workflow import ANSWERED, PAUSED, REFUSED, TAKEN, WORKFLOW
@@ -43,6 +45,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 UNREACHABLE = "temporal_unreachable"
+
+NO_NAMESPACE = "temporal_no_namespace"
 
 CONNECT = timedelta(seconds=10)
 
@@ -68,6 +72,9 @@ _FINAL = frozenset(
         RPCStatusCode.UNIMPLEMENTED,
     }
 )
+
+
+_MISSING: dict[str, Missing] = {UNREACHABLE: "temporal", NO_NAMESPACE: "namespace"}
 
 
 async def connect(address: TemporalAddress, converter: DataConverter) -> Client:
@@ -106,14 +113,14 @@ def _runtime() -> Runtime:
 async def patiently(work: Callable[[], Awaitable[T]], seconds: float) -> T:
     """What it gives, trying again for so long while Temporal cannot be reached: it may be starting.
 
-    Raises what it raised last.
+    Raises what it raised last. The same for a namespace that may be made meanwhile.
     """
     until, failures = time.monotonic() + seconds, 0
     while True:
         try:
             return await work()
         except StoreError as error:
-            if not error.transient or error.code != UNREACHABLE or time.monotonic() >= until:
+            if not missing_of(error) or time.monotonic() >= until:
                 raise
         await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
         failures += 1
@@ -166,13 +173,28 @@ class Workflows:
         try:
             found = await self._client.get_workflow_handle(self.id_of(run_id)).describe()
         except RPCError as error:
-            if error.status == RPCStatusCode.NOT_FOUND:
+            if _is_of_nothing(error):
                 return ""
             raise _of_rpc(error) from error
         return found.task_queue if found.status == WorkflowExecutionStatus.RUNNING else ""
 
     async def has_workers(self) -> bool:
-        """Whether somebody serves the queue of the address, or did so a minute ago."""
+        """Whether somebody serves the queue of the address, or did so a minute ago.
+
+        Raises StoreError where Temporal cannot be reached, or has not the namespace.
+        """
+        since = time.time() - POLL_SECONDS
+        pollers = (await self._described()).pollers
+        return any(each.last_access_time.ToSeconds() > since for each in pollers)
+
+    async def check(self) -> None:
+        """Raises StoreError where Temporal cannot be reached, or has not the namespace.
+
+        Unlike the other calls it tells so at once: they try again for ten seconds.
+        """
+        await self._described()
+
+    async def _described(self) -> DescribeTaskQueueResponse:
         request = DescribeTaskQueueRequest(
             namespace=self._client.namespace,
             task_queue=TaskQueue(name=self._queue),
@@ -180,16 +202,7 @@ class Workflows:
         )
         try:
             service = self._client.workflow_service
-            found = await service.describe_task_queue(request, timeout=LOOK)
-        except RPCError as error:
-            raise _of_rpc(error) from error
-        since = time.time() - POLL_SECONDS
-        return any(each.last_access_time.ToSeconds() > since for each in found.pollers)
-
-    async def check(self) -> None:
-        """Raises StoreError where Temporal cannot be reached."""
-        try:
-            await self._client.service_client.check_health(timeout=LOOK)
+            return await service.describe_task_queue(request, timeout=LOOK)
         except RPCError as error:
             raise _of_rpc(error) from error
 
@@ -207,12 +220,25 @@ class Workflows:
         """
         await self._signal(run_id, TAKEN, [])
 
+    async def end(self, run_id: str, why: str) -> None:
+        """Ends the workflow of a run that has ended otherwise; one that is not there is no matter.
+
+        Raises StoreError where Temporal cannot be reached.
+        """
+        handle = self._client.get_workflow_handle(self.id_of(run_id))
+        try:
+            await handle.terminate(reason=why)
+        except RPCError as error:
+            if not _is_of_nothing(error):
+                raise _of_rpc(error) from error
+
     async def _signal(self, run_id: str, name: str, args: list[str]) -> None:
+        await self.check()
         handle = self._client.get_workflow_handle(self.id_of(run_id))
         try:
             await handle.signal(name, args=args)
         except RPCError as error:
-            if error.status != RPCStatusCode.NOT_FOUND:
+            if not _is_of_nothing(error):
                 raise _of_rpc(error) from error
 
     async def _started(self, start: Start, tell: bool) -> WorkflowHandle[object, str]:
@@ -234,6 +260,13 @@ class Workflows:
             raise _of_rpc(error) from error
 
 
+def missing_of(error: StoreError) -> Missing:
+    """What a run waits for that met this error; '' where waiting does not help."""
+    if not error.transient:
+        return ""
+    return _MISSING.get(error.code, "")
+
+
 def _unreachable(why: str, *, transient: bool = True) -> StoreError:
     return StoreError(
         f"Temporal cannot be reached: {why[:300]}",
@@ -244,7 +277,28 @@ def _unreachable(why: str, *, transient: bool = True) -> StoreError:
 
 
 def _of_rpc(error: RPCError) -> StoreError:
+    if namespace := _namespace_of(error):
+        return StoreError(
+            f"Temporal has no namespace '{namespace[:100]}'.",
+            hint=f"Make it: temporal operator namespace create --namespace '{namespace[:100]}'.",
+            code=NO_NAMESPACE,
+            transient=True,
+        )
     return _unreachable(error.message, transient=error.status not in _FINAL)
+
+
+def _is_of_nothing(error: RPCError) -> bool:
+    """Whether the namespace is there, and what was asked for in it is not."""
+    return error.status == RPCStatusCode.NOT_FOUND and not _namespace_of(error)
+
+
+def _namespace_of(error: RPCError) -> str:
+    """The namespace that Temporal does not know, '' for another error."""
+    unknown = NamespaceNotFoundFailure()
+    for detail in error.grpc_status.details:
+        if detail.Unpack(unknown):
+            return unknown.namespace or "?"
+    return ""
 
 
 def _as_harness_error(error: WorkflowFailureError) -> HarnessError:

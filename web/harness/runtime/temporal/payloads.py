@@ -49,13 +49,15 @@ class Bounds:
 class Claimed:
     """A worker has the run: `queue` is its own, `fence` its claim's, `state` packed.
 
-    `known` counts the outcomes of this claim that the state includes.
+    `known` counts the outcomes of this claim that the state includes. With `kept` the worker had it
+    all the time, and calls go on that were begun before it was given up.
     """
 
     queue: str
     fence: int
     state: str
     known: int = 0
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ def own_queue(queue: str) -> str:
 async def working(
     client: Client, queue: str, own: str, claims: Claims, *, grace: float = 0.0
 ) -> AsyncIterator[None]:
-    """Decides for workflows of a queue, claims their runs and performs them on the queue `own`.
+    """Decides for workflows of a queue, claims their runs and performs them on the queue `own`,
+    where it is asked for a run too that it may still have.
 
     At the end no run is claimed any more; with `grace`, each is given back within so many seconds,
     once what is under way has ended. What is left then is stopped, as if the process had ended.
@@ -61,16 +62,20 @@ async def working(
     performing = Worker(
         client,
         task_queue=own,
-        activities=[activities.perform],
+        activities=[activities.perform, activities.claim],
         max_concurrent_activities=MAX_ACTIVITIES,
         max_concurrent_activity_task_polls=POLLS,
         max_heartbeat_throttle_interval=THROTTLE,
     )
     try:
         async with performing, deciding:
-            async with claiming:
-                yield
-            if grace:
-                await claims.leave(grace)
+            try:
+                async with claiming:
+                    yield
+                if grace:
+                    await claims.leave(grace)
+            finally:
+                # At once: workers that cannot reach Temporal take a while to end.
+                await claims.aclose()
     finally:
         await claims.aclose()

@@ -15,7 +15,12 @@ from typing import Any, assert_never
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    TimeoutError as TimedOut,
+    is_cancelled_exception,
+)
 
 with workflow.unsafe.imports_passed_through():
     from web.harness.loop.actions import (
@@ -65,6 +70,9 @@ NOBODY = (
     "The logs of the workers say why. Resume the run when that is mended.",
 )
 
+FORMER_FIRST = "former-first"
+"""The patch since which a worker that was lost with a call under way is asked for it first."""
+
 ONCE = RetryPolicy(maximum_attempts=1)
 """Whether something is done again is the loop's to decide."""
 
@@ -86,6 +94,7 @@ class RunWorkflow:
         self._heard: set[str] = set()
         self._flight: dict[str, workflow.ActivityHandle[News]] = {}
         self._losses = 0
+        self._former = ""
         self._paused = False
         self._is_taken = False
 
@@ -131,8 +140,9 @@ class RunWorkflow:
                 self._perform("model")
             case CondenseContext():
                 self._perform("condense")
-            case RunTools(start, _):
-                for call_id in start:
+            case RunTools(start, running):
+                is_kept = self._claimed is not None and self._claimed.kept
+                for call_id in (*start, *running) if is_kept else start:
                     self._perform("tool", call_id)
             case CancelTools():
                 self._perform("cancel")
@@ -173,7 +183,12 @@ class RunWorkflow:
         """Hears what an activity tells; False where the worker is lost with the run."""
         try:
             news = self._flight.pop(name).result()
-        except ActivityError:
+        except ActivityError as error:
+            had_tools = any(each.startswith("tool ") for each in (name, *self._flight))
+            if self._claimed is not None and had_tools and isinstance(error.cause, TimedOut):
+                # It may only have been cut off from Temporal: the call goes on there, and nobody
+                # else could tell what becomes of it.
+                self._former = self._claimed.queue
             self._lose()
             return False
         self._losses = 0
@@ -197,44 +212,51 @@ class RunWorkflow:
         self._losses += 1
 
     def _be_taken(self) -> None:
-        self._is_taken = False
+        self._is_taken, self._former = False, ""
         self._lose()
         self._losses = 0
 
     async def _claim(self) -> RunState:
-        """Offers the run to all workers, until one has it."""
+        """Offers the run to all workers, until one has it; first to a former one that may live."""
         times = self._start.times
         while True:
             if self._is_taken:
                 self._be_taken()
             if self._losses > LOSSES:
                 raise ApplicationError(*NOBODY, type=REFUSED, non_retryable=True)
-            if self._losses > 1:
+            if self._losses > 1 and not self._former:
                 pause = min(2.0 ** (self._losses - 2), times.patience)
                 with suppress(TimeoutError):
                     await workflow.wait_condition(lambda: self._is_taken, timeout=pause)
                     continue
+            former, self._former = self._former, ""
+            if former and not workflow.patched(FORMER_FIRST):
+                former = ""
             try:
-                claimed = await self._offer()
+                claimed = await self._offer(former)
             except ActivityError as error:
                 if isinstance(error.cause, ApplicationError) and error.cause.type == REFUSED:
                     raise _refused(error.cause) from None
                 if is_cancelled_exception(error):
                     raise
-                self._losses += 1
+                if not former:
+                    self._losses += 1
                 continue
             if claimed is not None:
                 self._claimed = claimed
                 self._state, self._known = _state_of(claimed), claimed.known
                 return self._state
 
-    async def _offer(self) -> Claimed | None:
-        """None where whoever was claiming the run is gone, too."""
+    async def _offer(self, former: str) -> Claimed | None:
+        """To the worker of a queue of its own, or to all. None where whoever was claiming the run
+        is gone, too."""
+        start = timedelta(seconds=self._start.times.start)
         claiming: workflow.ActivityHandle[Claimed] = workflow.start_activity(
             CLAIM,
             self._start.run_id,
             result_type=Claimed,
-            task_queue=self._start.queue,
+            task_queue=former or self._start.queue,
+            schedule_to_start_timeout=start if former else None,
             start_to_close_timeout=LONGEST,
             heartbeat_timeout=timedelta(seconds=self._start.times.heartbeat),
             retry_policy=ONCE,

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar, cast
 
 from web.harness.sessions.sql.database import Row, Transaction, Values, Work
-from web.harness.sessions.sql.statements import numbered, sent, with_lists
+from web.harness.sessions.sql.statements import in_pieces, numbered, sent, with_lists
 
 CONNECTIONS = 4
 """To PostgreSQL, beside those of the engine."""
@@ -26,6 +26,10 @@ Signal = tuple[str, str]
 
 Tell = Callable[[Transaction, list[Signal]], Awaitable[None]]
 """Puts signals into a transaction before it commits."""
+
+
+Turn = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Has something done in the thread of a connection."""
 
 
 class Done(NamedTuple):
@@ -63,16 +67,38 @@ class _SqliteTransaction(Signalling):
         if values is None or isinstance(values, Mapping):
             self._execute(sql, values)
             return
-        for each in values:
-            self._execute(sql, each)
+        sql, lists = with_lists(sql, "sqlite")
+        self._connection.executemany(sql, (sent(each, lists, "sqlite") for each in values))
 
     def _execute(self, sql: str, values: Values | None) -> sqlite3.Cursor:
         sql, lists = with_lists(sql, "sqlite")
         return self._connection.execute(sql, sent(values or {}, lists, "sqlite"))
 
 
+class _AwaitedTransaction(Signalling):
+    """The `Transaction` of work that waits for other things too: each statement is a turn of the
+    thread."""
+
+    def __init__(self, connection: sqlite3.Connection, turn: Turn) -> None:
+        super().__init__()
+        self._inner = _SqliteTransaction(connection)
+        self._turn = turn
+
+    async def rows(self, sql: str, values: Values | None = None) -> Sequence[Row]:
+        rows = await self._turn(lambda: _without_waiting(self._inner.rows(sql, values)))
+        return cast("Sequence[Row]", rows)
+
+    async def row(self, sql: str, values: Values | None = None) -> Row | None:
+        row = await self._turn(lambda: _without_waiting(self._inner.row(sql, values)))
+        return cast("Row | None", row)
+
+    async def do(self, sql: str, values: Values | Sequence[Values] | None = None) -> None:
+        await self._turn(lambda: _without_waiting(self._inner.do(sql, values)))
+
+
 class SqliteAtOnce:
-    """A connection in a thread of its own, where a whole transaction is done in one turn.
+    """The one connection that writes, in a thread of its own, where a whole transaction is done in
+    one turn.
 
     One at a time, which the caller sees to. Errors are those of the driver, or of the work.
     """
@@ -80,10 +106,28 @@ class SqliteAtOnce:
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
+        self._connected = 0
+        self._closed = False
         self._thread = ThreadPoolExecutor(1, "harness-sqlite")
 
     async def write(self, work: Work[Any]) -> Done:
         return await self._do(lambda: self._write(work))
+
+    async def write_awaiting(self, work: Work[Any]) -> Done:
+        """The same in many turns, of work that waits for other things too."""
+        connection = await self._do(self._begin)
+        transaction = _AwaitedTransaction(connection, self._do)
+        try:
+            result = await work(transaction)
+            await self._do(lambda: connection.execute("COMMIT"))
+        except BaseException:
+            await self._do(lambda: _roll_back(connection))
+            raise
+        return Done(transaction.signals, result)
+
+    async def version(self) -> tuple[int, int]:
+        """Another one after each commit of any connection but this one."""
+        return await self._do(self._version)
 
     async def disconnect(self) -> None:
         """The next transaction connects anew."""
@@ -91,25 +135,37 @@ class SqliteAtOnce:
 
     async def aclose(self) -> None:
         """Twice is fine."""
-        if self._connection is not None:
+        if not self._closed:
+            self._closed = True
             await self.disconnect()
-        self._thread.shutdown(wait=False)
+            self._thread.shutdown(wait=False)
 
     async def _do(self, act: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, act)
 
-    def _write(self, work: Work[Any]) -> Done:
+    def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._connect()
-        connection = self._connection
+            self._connected += 1
+        return self._connection
+
+    def _version(self) -> tuple[int, int]:
+        row = self._open().execute("PRAGMA data_version").fetchone()
+        return self._connected, int(row[0])
+
+    def _begin(self) -> sqlite3.Connection:
+        connection = self._open()
         connection.execute("BEGIN IMMEDIATE")
+        return connection
+
+    def _write(self, work: Work[Any]) -> Done:
+        connection = self._begin()
         try:
             transaction = _SqliteTransaction(connection)
             result = _without_waiting(work(transaction))
             connection.execute("COMMIT")
         except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            _roll_back(connection)
             raise
         return Done(transaction.signals, result)
 
@@ -117,6 +173,11 @@ class SqliteAtOnce:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def _without_waiting(work: Awaitable[T]) -> T:
@@ -146,13 +207,12 @@ class _PostgresTransaction(Signalling):
 
     async def do(self, sql: str, values: Values | Sequence[Values] | None = None) -> None:
         every = [values or {}] if values is None or isinstance(values, Mapping) else values
-        if not every:
-            return
-        sql, arguments = _arguments(sql, every)
-        if len(arguments) == 1:
-            await self._connection.fetch(sql, *arguments[0])
-        else:
-            await self._connection.executemany(sql, arguments)
+        for some in in_pieces(every):
+            statement, arguments = _arguments(sql, some)
+            if len(arguments) == 1:
+                await self._connection.fetch(statement, *arguments[0])
+            else:
+                await self._connection.executemany(statement, arguments)
 
 
 def _arguments(sql: str, values: Sequence[Values]) -> tuple[str, list[list[Any]]]:

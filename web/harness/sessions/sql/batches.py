@@ -20,9 +20,6 @@ from web.harness.values.events import RunResult
 from web.harness.values.json_form import NotSerialisable, fits, json_copy
 from web.harness.values.messages import JsonObject
 
-ROWS_AT_ONCE = 500
-"""Of one statement, so that the event loop has its turns."""
-
 INLINE_CHARS = 50_000
 """Of a step; a longer one is made a text in a thread."""
 
@@ -235,12 +232,11 @@ async def _insert_events(
         for run_id in run_ids
         for number, piece in enumerate(parts[run_id].pieces, first[run_id])
     ]
-    for at in range(0, len(rows), ROWS_AT_ONCE):
-        await transaction.do(
-            "INSERT INTO harness_events (run_id, number, happened_at, body) "
-            "VALUES (:run, :number, :at, :body)",
-            rows[at : at + ROWS_AT_ONCE],
-        )
+    await transaction.do(
+        "INSERT INTO harness_events (run_id, number, happened_at, body) "
+        "VALUES (:run, :number, :at, :body)",
+        rows,
+    )
 
 
 async def _insert_steps(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, cast
 
@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from web.harness.sessions.sql.at_once import Done, Signalling, Tell
 from web.harness.sessions.sql.database import Row, Transaction, Values, Work
 from web.harness.sessions.sql.signals import Signals
-from web.harness.sessions.sql.statements import Dialect, sent, with_lists
+from web.harness.sessions.sql.statements import Dialect, in_pieces, sent, with_lists
 from web.harness.values.errors import StoreError
 
 T = TypeVar("T")
@@ -52,8 +52,11 @@ class EngineTransaction(Signalling):
         return (await self._execute(sql, values)).fetchone()
 
     async def do(self, sql: str, values: Values | Sequence[Values] | None = None) -> None:
-        if values is None or isinstance(values, dict) or values:
+        if values is None or isinstance(values, Mapping):
             await self._execute(sql, values)
+            return
+        for some in in_pieces(values):
+            await self._execute(sql, some)
 
     async def _execute(self, sql: str, values: Any) -> CursorResult[Any]:
         dialect = cast(Dialect, self._connection.dialect.name)
@@ -99,8 +102,13 @@ class Engine:
         self._writing: dict[object, float] = {}
         self._closed = False
 
-    def prepare(self, each: Callable[[Any], None], begin: Callable[[bool], str]) -> None:
-        """`each` gets every new connection of the driver; `begin` says how to begin."""
+    def prepare(self, each: Callable[[Any], None], address: Callable[[], str]) -> None:
+        """`each` gets every new connection of the driver, which leads to the `address` of that
+        moment; transactions are begun in words."""
+
+        @event.listens_for(self._engine.sync_engine, "do_connect")
+        def _connecting(_dialect: Any, _record: Any, arguments: Any, _more: Any) -> None:
+            arguments[0] = address()
 
         @event.listens_for(self._engine.sync_engine, "connect")
         def _connected(connection: Any, _record: Any) -> None:
@@ -108,8 +116,7 @@ class Engine:
 
         @event.listens_for(self._engine.sync_engine, "begin")
         def _begun(connection: Any) -> None:
-            writes = connection.get_execution_options().get("writes", False)
-            connection.exec_driver_sql(begin(writes))
+            connection.exec_driver_sql("BEGIN")
 
     @property
     def presence(self) -> str:
@@ -210,9 +217,7 @@ class Engine:
     async def _transact(self, work: Work[Any], *, writes: bool) -> Done:
         try:
             async with self._engine.connect() as connection:
-                if writes:
-                    await connection.execution_options(writes=True)
-                elif self._reading is not None:
+                if not writes and self._reading is not None:
                     # All of a reading is of one moment; SQLite has it so by itself.
                     await connection.execution_options(isolation_level=self._reading)
                 begun = await connection.begin()

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from web.harness.loop.state import RunState
 from web.harness.sessions.event_log import LATE_EVENTS, EventPage, Listener, checked_cursor
 from web.harness.sessions.journal import Step
-from web.harness.sessions.sql import batches, event_rows
+from web.harness.sessions.sql import batches, ended_runs, event_rows
 from web.harness.sessions.sql.batches import Entry, Fence, Item, Part, Parts, Written
 from web.harness.sessions.sql.database import Database, Row, Transaction
 from web.harness.sessions.sql.event_rows import Piece, Run, piece_of
+from web.harness.sessions.sql.flushes import Flushes
 from web.harness.sessions.sql.followers import Followers
 from web.harness.sessions.sql.pace import Pace
 from web.harness.values.errors import StoreError
@@ -36,6 +37,9 @@ JOIN_ABOVE = 10_000
 RUNS_AT_ONCE = 50
 """That are told of before the event loop has its turn."""
 
+FULL = "store_full"
+"""The code of a database that has no room for what is to be written, and perhaps for less."""
+
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 CLOSE_SECONDS = 5.0
@@ -52,17 +56,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What is written together, under its token. `upto` is the place of its last entry."""
+    """What is written together, under its token: all up to the place `upto`, or `only` of a run."""
 
     token: str
     upto: int
     parts: Parts
-
-
-@dataclass(frozen=True, slots=True)
-class _Flush:
-    upto: int
-    done: asyncio.Future[None]
+    only: str | None = None
 
 
 class SqlEventLog:
@@ -95,14 +94,12 @@ class SqlEventLog:
         # What is to be written, each with its place among all that was ever appended.
         self._queue: deque[Entry] = deque()
         self._appended = 0
-        self._written = 0
         self._batch: _Batch | None = None
-        self._last_of: dict[str, int] = {}
         # The right to write the runs that were begun here; others are written without one.
         self._fences: dict[str, Fence] = {}
         # Of each run that this log wrote and that goes on, its last number.
         self._numbers: dict[str, int] = {}
-        self._flushes: list[_Flush] = []
+        self._flushes = Flushes()
         self._hurry = asyncio.Event()
         self._writing: asyncio.Lock = asyncio.Lock()
         self._runs = False
@@ -143,7 +140,7 @@ class SqlEventLog:
         for item in items:
             self._appended += 1
             self._queue.append(Entry(self._appended, run_id, item, fence))
-        self._last_of[run_id] = self._appended
+        self._flushes.appended(run_id, self._appended)
         if not self._runs:
             self._runs = True
             self._database.spawn(self._write_all())
@@ -161,13 +158,9 @@ class SqlEventLog:
                     part.items = [new if each is item else each for each in part.items]
 
     async def flush(self, run_id: str) -> None:
-        upto = self._last_of.get(run_id, 0)
-        if upto <= self._written:
-            return
-        flush = _Flush(upto, asyncio.get_running_loop().create_future())
-        self._flushes.append(flush)
-        self._hurry.set()
-        await flush.done
+        if (written := self._flushes.wait(run_id)) is not None:
+            self._hurry.set()
+            await written
 
     async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> EventPage:
         after = checked_cursor(after, limit)
@@ -212,18 +205,16 @@ class SqlEventLog:
     async def close(self, run_id: str) -> None:
         await self.flush(run_id)
         run = await self._database.read(lambda each: event_rows.run_of(each, run_id))
-        if run is None or not run.ended or run.joined:
+        if run is None or not run.ended:
             return
-        rows = await self._database.read(lambda each: event_rows.rows_after(each, run_id, 0, None))
-        joined = await asyncio.to_thread(event_rows.joined_rows, run_id, rows)
-        await self._database.write(
-            lambda each: event_rows.write_joined(each, self._database, run_id, joined)
-        )
-        self._last_of.pop(run_id, None)
+        self._fences.pop(run_id, None)  # It takes no more events, whoever has it.
+        if run.joined:
+            return
+        await ended_runs.join(self._database, run_id)
 
     async def fold(self, run_id: str) -> None:
         await self.close(run_id)
-        await self._database.write(lambda each: event_rows.fold(each, self._database, run_id))
+        await ended_runs.fold(self._database, run_id)
 
     async def forget(self, run_id: str) -> None:
         # Between two batches, so that none brings it back.
@@ -231,7 +222,7 @@ class SqlEventLog:
             self._queue = deque(each for each in self._queue if each.run_id != run_id)
             if self._batch is not None:
                 self._batch.parts.pop(run_id, None)
-            self._last_of.pop(run_id, None)
+            self._flushes.forget(run_id)
             fence = self._fences.get(run_id)
             if fence is not None:
                 fence.lost = True  # Whoever still performs it brings nothing of it back.
@@ -243,12 +234,10 @@ class SqlEventLog:
     async def aclose(self) -> None:
         self._closed = True
         self._followers.aclose()
-        if self._queue:
-            flush = _Flush(self._appended, asyncio.get_running_loop().create_future())
-            self._flushes.append(flush)
+        if (written := self._flushes.wait_for_all(self._appended)) is not None:
             self._hurry.set()
             try:
-                await asyncio.wait_for(flush.done, CLOSE_SECONDS)
+                await asyncio.wait_for(written, CLOSE_SECONDS)
             except (StoreError, TimeoutError):
                 logger.error("%d events could not be written", len(self._queue))
 
@@ -261,11 +250,12 @@ class SqlEventLog:
                 await asyncio.sleep(self._pace.next_in())
                 began = time.monotonic()
                 try:
-                    await self._write_batch()
+                    await self._write_what_fits()
                     failures = 0
                     pause = self._interval - (time.monotonic() - began)
-                except StoreError as error:
-                    self._fail(error)
+                except Exception as error:
+                    # Whatever it is: without this task nobody would write, or be told.
+                    self._fail(_fault_of(error))
                     pause = RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]
                     failures += 1
                 await self._pause(pause)
@@ -273,26 +263,60 @@ class SqlEventLog:
             self._runs = False
 
     async def _pause(self, seconds: float) -> None:
-        if any(flush.upto > self._written for flush in self._flushes):
+        if self._flushes.wanted:
             return
         self._hurry.clear()
         if seconds > 0:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await self._hurry.wait()
 
-    async def _write_batch(self) -> None:
+    async def _write_what_fits(self) -> None:
+        """Writes a batch; where it cannot be written, of each run what can: what is too large for
+        the disk stands in no other's way."""
+        try:
+            await self._write_batch()
+        except Exception as error:
+            if not _is_of_this_batch(error):
+                raise
+            for run_id in list(dict.fromkeys(entry.run_id for entry in self._queue)):
+                await self._write_apart(run_id)
+            if self._queue:
+                raise
+
+    async def _write_apart(self, run_id: str) -> None:
+        most = MAX_BATCH
+        while most := min(most, sum(entry.run_id == run_id for entry in self._queue)):
+            try:
+                await self._write_batch(run_id, most)
+            except Exception as error:
+                if not _is_of_this_batch(error):
+                    raise
+                most //= 2
+
+    async def _write_batch(self, only: str | None = None, most: int = MAX_BATCH) -> None:
         async with self._writing:
             if not self._queue:
                 return
             # The same batch under the same token until it is known to be written: the connection
             # may be lost after the commit, and no event may come twice.
-            batch = self._batch = self._batch or await self._next_batch()
-            written = await self._write(batch) if batch.parts else Written({})
+            batch = self._batch = self._batch or await self._next_batch(only, most)
+            try:
+                written = await self._write(batch) if batch.parts else Written({})
+            except Exception as error:
+                if _is_of_this_batch(error):
+                    self._batch = None  # Nothing of it was written, and less may be tried.
+                raise
             self._batch = None
             self.failure = None
             self.batches += 1
-            while self._queue and self._queue[0].place <= batch.upto:
-                self._queue.popleft()
+            if batch.only is None:
+                while self._queue and self._queue[0].place <= batch.upto:
+                    self._queue.popleft()
+            else:
+                left = (e for e in self._queue if e.run_id != batch.only or e.place > batch.upto)
+                self._queue = deque(left)
+                self._flushes.wrote_apart(batch.only, batch.upto)
         for at, (run_id, part) in enumerate(batch.parts.items(), 1):
             self._tell_of(run_id, part, written)
             if at % RUNS_AT_ONCE == 0:
@@ -327,15 +351,16 @@ class SqlEventLog:
     async def _follow_on(self, run_id: str, after: int) -> None:
         await self._followers.follow(run_id, after)
 
-    async def _next_batch(self) -> _Batch:
-        behind = len(self._queue) > JOIN_ABOVE
-        size = len(self._queue) if behind else min(len(self._queue), MAX_BATCH)
-        parts, upto = batches.parts_of(self._queue, size)
+    async def _next_batch(self, only: str | None, most: int) -> _Batch:
+        behind = only is None and len(self._queue) > JOIN_ABOVE
+        size = len(self._queue) if behind else most
+        queue = self._queue if only is None else [e for e in self._queue if e.run_id == only]
+        parts, upto = batches.parts_of(queue, size)
         if behind or any(not step.body for part in parts.values() for step in part.steps):
             await asyncio.to_thread(batches.make_texts, parts, joined=behind)
         else:
             batches.make_texts(parts, joined=False)
-        return _Batch(uuid.uuid4().hex, upto, parts)
+        return _Batch(uuid.uuid4().hex, upto, parts, only)
 
     async def _write(self, batch: _Batch) -> Written:
         self._followers.writing(frozenset(batch.parts))
@@ -348,20 +373,14 @@ class SqlEventLog:
 
     def _settle(self) -> None:
         """Lets those go on whose events are all written, or forgotten."""
-        self._written = self._queue[0].place - 1 if self._queue else self._appended
-        for flush in self._flushes:
-            if flush.upto <= self._written and not flush.done.done():
-                flush.done.set_result(None)
-        self._flushes = [flush for flush in self._flushes if not flush.done.done()]
+        upto = self._queue[0].place - 1 if self._queue else self._appended
+        self._flushes.wrote(upto, is_all=not self._queue)
 
     def _fail(self, error: StoreError) -> None:
         """Nothing was written; what waits here is tried again."""
         logger.warning("%d events wait to be written: %s", len(self._queue), error.message)
         self.failure = error
-        for flush in self._flushes:
-            if not flush.done.done():
-                flush.done.set_exception(error)
-        self._flushes.clear()
+        self._flushes.fail(error)
 
     def _tell(self, run_id: str, events: Sequence[Event]) -> None:
         if self._listener is None:
@@ -370,3 +389,19 @@ class SqlEventLog:
             self._listener(run_id, events)
         except Exception:
             logger.exception("The listener to events failed")
+
+
+def _is_of_this_batch(error: Exception) -> bool:
+    """Whether another batch may be written though this one was not, and nothing of it."""
+    return not isinstance(error, StoreError) or error.code == FULL
+
+
+def _fault_of(error: Exception) -> StoreError:
+    if isinstance(error, StoreError):
+        return error
+    logger.error("Events could not be written", exc_info=error)
+    return StoreError(
+        "What is new could not be written, for an unexpected reason.",
+        hint="It waits in memory and is tried again. The log of the server says more.",
+        code="store_failed",
+    )

@@ -7,9 +7,8 @@ import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from web.harness.sessions.deltas import find_seams, join_deltas, rest_of, told_twice
+from web.harness.sessions.deltas import join_deltas, rest_of
 from web.harness.sessions.sql import execution_rows
 from web.harness.sessions.sql.database import Database, Row, Transaction
 from web.harness.sessions.sql.rows import json_row
@@ -143,7 +142,7 @@ def events_of_many(rows: Sequence[Row], limit: int) -> dict[str, list[Event]]:
     Raises StoreError."""
     found: dict[str, list[Event]] = {}
     for row in rows:
-        found.setdefault(str(row[0]), []).append(_event(row[1:]))
+        found.setdefault(str(row[0]), []).append(event_of(row[1:]))
     if len(rows) == limit:
         found.popitem()
     return found
@@ -151,62 +150,10 @@ def events_of_many(rows: Sequence[Row], limit: int) -> dict[str, list[Event]]:
 
 def events_of(rows: Sequence[Row], after: int) -> list[Event]:
     """Of a joined delta that the cursor lies in, only the rest. Raises StoreError."""
-    events = [_event(row) for row in rows]
+    events = [event_of(row) for row in rows]
     if events and rows[0][3]:
         events[0] = rest_of(events[0], _ends(rows[0][3]), after)
     return events
-
-
-async def write_joined(
-    transaction: Transaction, database: Database, run_id: str, rows: list[dict[str, Any]]
-) -> None:
-    """Puts the joined events of a run that has ended in the place of all others."""
-    run = await run_of(transaction, run_id, database.locked)
-    if run is None or run.joined:
-        return
-    await transaction.do("DELETE FROM harness_events WHERE run_id = :run", {"run": run_id})
-    await transaction.do(
-        "INSERT INTO harness_events (run_id, number, happened_at, body, ends) "
-        "VALUES (:run, :number, :at, :body, :ends)",
-        rows,
-    )
-    await transaction.do("UPDATE harness_runs SET joined = 1 WHERE run_id = :run", {"run": run_id})
-
-
-def joined_rows(run_id: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Rows of a run with its deltas joined, from all its rows. Slow for a long one."""
-    events = [_event(row) for row in rows]
-    joined = join_deltas(events)
-    seams = find_seams(events, joined)
-    return [
-        {
-            "run": run_id,
-            "number": event.number,
-            "at": event.at,
-            "body": json_row(body_to_json(event.body)),
-            "ends": _packed(seams.get(event.number)),
-        }
-        for event in joined
-    ]
-
-
-async def fold(transaction: Transaction, database: Database, run_id: str) -> None:
-    """Drops from a joined run what is told twice."""
-    run = await run_of(transaction, run_id, database.locked)
-    if run is None or not run.joined:
-        return
-    events = events_of(await rows_after(transaction, run_id, 0, None), 0)
-    dropped = [event.number for event in told_twice(events)]
-    if not dropped:
-        return
-    await transaction.do(
-        "DELETE FROM harness_events WHERE run_id = :run AND number = :number",
-        [{"run": run_id, "number": number} for number in dropped],
-    )
-    await transaction.do(
-        "UPDATE harness_runs SET gap_before = :gap WHERE run_id = :run",
-        {"run": run_id, "gap": max(dropped)},
-    )
 
 
 async def forget(transaction: Transaction, run_id: str) -> None:
@@ -217,7 +164,8 @@ async def forget(transaction: Transaction, run_id: str) -> None:
     transaction.signal(FORGOTTEN, run_id)
 
 
-def _event(row: Row) -> Event:
+def event_of(row: Row) -> Event:
+    """Raises StoreError."""
     try:
         return Event(int(row[0]), float(row[1]), body_from_json(json.loads(row[2])))
     except (JsonRefused, ValueError, RecursionError) as error:
@@ -229,18 +177,19 @@ def _event(row: Row) -> Event:
         ) from error
 
 
-def _packed(ends: array[int] | None) -> bytes | None:
+def packed(ends: array[int] | None) -> bytes | None:
+    """The seams of a joined delta as a row has them."""
     if ends is None:
         return None
-    packed = array("I", ends)
+    numbers = array("I", ends)
     if sys.byteorder == "big":
-        packed.byteswap()
-    return packed.tobytes()
+        numbers.byteswap()
+    return numbers.tobytes()
 
 
-def _ends(packed: bytes) -> array[int]:
+def _ends(seams: bytes) -> array[int]:
     ends = array("I")
-    ends.frombytes(bytes(packed))
+    ends.frombytes(bytes(seams))
     if sys.byteorder == "big":
         ends.byteswap()
     return ends

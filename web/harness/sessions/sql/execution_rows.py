@@ -1,8 +1,7 @@
-"""Executions, their steps and the answers to them as rows."""
+"""Executions and their steps as rows."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import re
@@ -11,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from web.harness.loop.state import RunState
+from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.journal import (
     Execution,
     ExecutionStatus,
-    GivenAnswer,
     NumberedStep,
     Step,
     Submission,
@@ -25,29 +24,30 @@ from web.harness.sessions.journal_form import (
     step_from_json,
     submission_from_json,
 )
+from web.harness.sessions.sql.answer_rows import ANSWERS
 from web.harness.sessions.sql.database import Database, Row, Transaction, Values
 from web.harness.sessions.sql.leases import Scope
 from web.harness.sessions.sql.rows import json_row
+from web.harness.sessions.sql.statements import in_pieces
 from web.harness.values.errors import NotFound, StoreError
 from web.harness.values.json_form import JsonRefused, canonical
 from web.harness.values.messages import JsonObject
 
 T = TypeVar("T")
 
-ANSWERS = "answers"
-"""The topic of the signals that a run got an answer, or will get none any more."""
-
 TABLES = ("harness_steps", "harness_answers", "harness_run_pictures", "harness_executions")
 
 WHERE_SCOPE = "tenant_id = :tenant AND user_id = :user AND session_id = :session"
 
 _COLUMNS = (
-    "run_id, body, session_id, status, fence, steps, state, result_status, created_at, changed_at"
+    "run_id, body, tenant_id, user_id, session_id, request_id, status, fence, steps, state, "
+    "result_status, created_at, changed_at"
 )
 
-_PICTURE = re.compile(r'"sha256":"([0-9a-f]{64})"')
+_ANSWERED = {"state", "answer"}
+"""Of `CallRecord.input`, what only going on needs."""
 
-ROWS_AT_ONCE = 500
+_PICTURE = re.compile(r'"sha256":"([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +90,11 @@ async def insert_steps(
     pictures: Sequence[Values],
     updates: Sequence[Values],
 ) -> None:
-    for at in range(0, len(rows), ROWS_AT_ONCE):
-        await transaction.do(
-            "INSERT INTO harness_steps (run_id, number, happened_at, cursor, kind, body, added) "
-            "VALUES (:run, :number, :at, :cursor, :kind, :body, :added)",
-            rows[at : at + ROWS_AT_ONCE],
-        )
+    await transaction.do(
+        "INSERT INTO harness_steps (run_id, number, happened_at, cursor, kind, body, added) "
+        "VALUES (:run, :number, :at, :cursor, :kind, :body, :added)",
+        rows,
+    )
     await insert_pictures(transaction, pictures)
     await transaction.do(
         "UPDATE harness_executions SET steps = :steps, state = :state, replaced = :replaced, "
@@ -117,8 +116,7 @@ async def insert(
 ) -> None:
     """Does nothing where there is one of that run, or of that request.
 
-    It comes after all of its session, whatever the clock says. What was changed when it was made is
-    known to nobody but who sent it.
+    It comes after all of its session, whatever the clock says.
     """
     at = (
         f"CASE WHEN max(created_at) >= {database.now} THEN max(created_at) + 0.0001 "
@@ -139,26 +137,6 @@ async def insert(
             "body": body,
         },
     )
-
-
-async def sent_again(transaction: Transaction, database: Database, run_id: str) -> None:
-    """Somebody else waits for a run that was not begun."""
-    await transaction.do(
-        f"UPDATE harness_executions SET changed_at = CASE WHEN {database.now} > created_at THEN "
-        f"{database.now} ELSE created_at + 0.0001 END WHERE run_id = :run "
-        "AND status = 'submitted' AND fence = 0",
-        {"run": run_id},
-    )
-
-
-async def is_nobodys(transaction: Transaction, run_id: str) -> bool:
-    """Whether a run was not begun, and nobody but who sent it knows of it."""
-    row = await transaction.row(
-        "SELECT 1 FROM harness_executions WHERE run_id = :run AND status = 'submitted' "
-        "AND fence = 0 AND changed_at = created_at",
-        {"run": run_id},
-    )
-    return row is not None
 
 
 async def by_request(transaction: Transaction, submission: Submission) -> tuple[str, str] | None:
@@ -214,12 +192,13 @@ async def end(transaction: Transaction, database: Database, run_id: str, result:
         {"run": run_id, "result": result},
     )
     await transaction.do("DELETE FROM harness_answers WHERE run_id = :run", {"run": run_id})
-    await _drop_request_states(transaction, run_id)
+    await _drop_answers_to_tools(transaction, run_id)
     transaction.signal(ANSWERS, run_id)
 
 
-async def _drop_request_states(transaction: Transaction, run_id: str) -> None:
-    """What servers wanted back with a person's answer: nobody goes on from there any more."""
+async def _drop_answers_to_tools(transaction: Transaction, run_id: str) -> None:
+    """What a person answered, and what servers wanted back with that: nobody goes on from there any
+    more, and it may be private."""
     rows = await transaction.rows(
         "SELECT number, body FROM harness_steps WHERE run_id = :run AND body LIKE :holding",
         {"run": run_id, "holding": '%"input":{%'},
@@ -229,7 +208,7 @@ async def _drop_request_states(transaction: Transaction, run_id: str) -> None:
         try:
             form = json.loads(body)
             inputs = [call.get("input") for call in form.get("calls", ())]
-            held = [each for each in inputs if each and each.pop("state", None) is not None]
+            held = [each.pop(name) for each in inputs if each for name in _ANSWERED & each.keys()]
         except (ValueError, AttributeError):
             continue  # A row that is damaged stays as it is; whoever reads it is told.
         if held:
@@ -298,79 +277,53 @@ async def pictures_in(
     """The bytes of all pictures that JSON of these runs names."""
     named = sorted({found for text in texts if text for found in _PICTURE.findall(text)})
     pictures: dict[str, bytes] = {}
-    for at in range(0, len(named), ROWS_AT_ONCE):
+    for some in in_pieces(named):
         rows = await transaction.rows(
             "SELECT sha256, data FROM harness_run_pictures WHERE run_id IN :run_list "
             "AND sha256 IN :sha_list",
-            {"run_list": list(run_ids), "sha_list": named[at : at + ROWS_AT_ONCE]},
+            {"run_list": list(run_ids), "sha_list": some},
         )
         pictures.update((str(sha256), bytes(data)) for sha256, data in rows)
     return pictures
 
 
-async def answers_of(transaction: Transaction, run_id: str) -> Sequence[Row]:
-    return await transaction.rows(
-        "SELECT kind, key, body FROM harness_answers WHERE run_id = :run ORDER BY number",
-        {"run": run_id},
+def execution_of(row: Row, pictures: Mapping[str, bytes] | None) -> Execution:
+    """Without `pictures`, without what was attached to the message too."""
+    run_id, body, tenant, user, session_id, request_id, status, fence, steps = row[:9]
+    state, result, created_at, changed_at = row[9:]
+    identity = HarnessIdentity(str(tenant), str(user))
+    submission = Submission(str(run_id), identity, str(session_id), str(request_id), "")
+    run_state: RunState | None = None
+    unreadable: StoreError | None = None
+    try:
+        submission = _submission_of(str(run_id), body, pictures)
+        run_state = None if state is None else run_state_of(state)
+    except StoreError as error:
+        unreadable = error
+    return Execution(
+        # The session may have another id by now.
+        replace(submission, session_id=str(session_id)),
+        cast(ExecutionStatus, status),
+        int(fence),
+        int(steps),
+        run_state,
+        str(result),
+        float(created_at),
+        float(changed_at),
+        unreadable,
     )
 
 
-async def count_answers(transaction: Transaction, run_id: str) -> int | None:
-    """None where there will be no more: the run has ended, or there is none."""
-    row = await transaction.row(
-        "SELECT status, (SELECT count(*) FROM harness_answers WHERE run_id = :run) "
-        "FROM harness_executions WHERE run_id = :run",
-        {"run": run_id},
-    )
-    return None if row is None or row[0] == "ended" else int(row[1])
+def _submission_of(run_id: str, body: str, pictures: Mapping[str, bytes] | None) -> Submission:
+    """Raises StoreError."""
 
-
-async def insert_answer(
-    transaction: Transaction, run_id: str, answer: GivenAnswer, body: str, token: str
-) -> bool:
-    """Whether it is written now, or was under the same token; of a run whose head is locked."""
-    row = await transaction.row(
-        "SELECT token FROM harness_answers WHERE run_id = :run AND key = :key",
-        {"run": run_id, "key": answer.key},
-    )
-    if row is not None:
-        return bool(row[0] == token)
-    await transaction.do(
-        "INSERT INTO harness_answers (run_id, number, kind, key, body, token) VALUES (:run, "
-        "(SELECT count(*) + 1 FROM harness_answers WHERE run_id = :run), :kind, :key, :body, "
-        ":token)",
-        {"run": run_id, "kind": answer.kind, "key": answer.key, "body": body, "token": token},
-    )
-    transaction.signal(ANSWERS, run_id)
-    return True
-
-
-def execution_of(row: Row, pictures: Mapping[str, bytes]) -> Execution:
-    """Raises StoreError for a submission that cannot be read. A state that cannot be is left out:
-    whoever needs it reads `recorded`, and the others can still end the run."""
-    run_id, body, session_id, status, fence, steps, state, result, created_at, changed_at = row
-
-    def made() -> Execution:
-        submission = submission_from_json(json.loads(body), pictures.__getitem__)
-        return Execution(
-            # The session may have another id by now.
-            replace(submission, session_id=str(session_id)),
-            cast(ExecutionStatus, status),
-            int(fence),
-            int(steps),
-            _state_or_none(state),
-            str(result),
-            float(created_at),
-            float(changed_at),
-        )
+    def made() -> Submission:
+        form = json.loads(body)
+        if pictures is None and isinstance(form, dict):
+            form.pop("attachments", None)
+        return submission_from_json(form, pictures.__getitem__ if pictures is not None else None)
 
     return _readable(made, f"Run {run_id}")
-
-
-def _state_or_none(text: str | None) -> RunState | None:
-    with contextlib.suppress(StoreError):
-        return None if text is None else run_state_of(text)
-    return None
 
 
 def run_state_of(text: str) -> RunState:
@@ -410,6 +363,7 @@ def _readable(made: Callable[[], T], what: str) -> T:
         raise StoreError(
             f"{what} cannot be read."
             + (f" {error.message}" if isinstance(error, JsonRefused) else ""),
-            hint="It was left as it is. " + ("Update this version." if future else ""),
+            hint=f"It was left as it is. {'Update this version, or cancel' if future else 'Cancel'}"
+            " the run to end it.",
             code="from_the_future" if future else "store_corrupt",
         ) from error

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import logging
 import uuid
 from collections.abc import Sequence
 from typing import TypeVar
@@ -25,7 +22,7 @@ from web.harness.sessions.journal import (
 )
 from web.harness.sessions.journal_form import submission_to_json
 from web.harness.sessions.snapshot import SessionSnapshot
-from web.harness.sessions.sql import event_rows, execution_rows
+from web.harness.sessions.sql import answer_rows, event_rows, execution_rows
 from web.harness.sessions.sql.batches import Fence
 from web.harness.sessions.sql.database import Database, Row, Transaction, Work
 from web.harness.sessions.sql.event_log import SqlEventLog
@@ -35,11 +32,8 @@ from web.harness.sessions.sql.rows import json_row
 from web.harness.sessions.store import SessionLease
 from web.harness.values.errors import DecisionRefused, HarnessError, LeaseLost, StoreError
 from web.harness.values.json_form import json_copy
-from web.harness.values.messages import JsonObject
 
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 INLINE_STEPS = 50
 """Up to so many are made of rows at once; more go to a thread."""
@@ -103,8 +97,6 @@ class SqlExecutions:
                 raise _reused("A request of this id was for another message.")
             if run_id == submission.run_id:
                 await execution_rows.insert_pictures(transaction, rows)
-            else:
-                await execution_rows.sent_again(transaction, self._database, run_id)
             return await _with_pictures(transaction, run_id)
 
         row, found = await self._database.write_at_once(work)
@@ -148,23 +140,20 @@ class SqlExecutions:
             where += " AND session_id = :session"
             values["session"] = session_id
 
-        async def work(transaction: Transaction) -> tuple[Sequence[Row], dict[str, bytes]]:
-            rows = await execution_rows.unfinished(transaction, where, values)
-            texts = [row[1] for row in rows]
-            run_ids = [row[0] for row in rows]
-            return rows, await execution_rows.pictures_in(transaction, run_ids, texts)
+        rows = await self._database.read(
+            lambda each: execution_rows.unfinished(each, where, values)
+        )
+        return [execution_rows.execution_of(row, None) for row in rows]
 
-        rows, pictures = await self._database.read(work)
-        return [execution_rows.execution_of(row, pictures) for row in rows]
-
-    async def recorded(self, run_id: str) -> Recorded | None:
+    async def recorded(self, run_id: str, *, newest: bool = False) -> Recorded | None:
         async def work(
             transaction: Transaction,
         ) -> tuple[Row, Sequence[Row], dict[str, bytes]] | None:
             row = await execution_rows.state_of(transaction, run_id)
             if row is None or row[0] is None:
                 return None
-            steps = await execution_rows.steps_to_go_on(transaction, run_id, row[1], row[2])
+            since = row[2] if newest else row[1]
+            steps = await execution_rows.steps_to_go_on(transaction, run_id, since, row[2])
             texts = [text for step in steps for text in step[1:]]
             return row, steps, await execution_rows.pictures_in(transaction, [run_id], texts)
 
@@ -208,7 +197,7 @@ class SqlExecutions:
             head = await execution_rows.locked_head(transaction, self._database, run_id)
             if head.status == "ended":
                 raise DecisionRefused("This run has ended.", hint="There is nothing to answer.")
-            return await execution_rows.insert_answer(transaction, run_id, answer, body, token)
+            return await answer_rows.insert_answer(transaction, run_id, answer, body, token)
 
         if not await self._database.write_at_once(work):
             raise DecisionRefused(
@@ -216,8 +205,7 @@ class SqlExecutions:
             )
 
     async def answers(self, run_id: str) -> Sequence[GivenAnswer]:
-        rows = await self._database.read(lambda each: execution_rows.answers_of(each, run_id))
-        return [GivenAnswer(kind, str(key), _body_of(str(key), body)) for kind, key, body in rows]
+        return await self._database.read(lambda each: answer_rows.answers_of(each, run_id))
 
     async def wait_for_answers(self, run_id: str, known: int) -> None:
         changed = asyncio.Event()
@@ -226,14 +214,16 @@ class SqlExecutions:
             if key is None or key == run_id:
                 changed.set()
 
-        stop = self._database.signals.listen(execution_rows.ANSWERS, heard)
+        async def no_more_to_wait_for(transaction: Transaction) -> bool:
+            if not await answer_rows.takes_answers(transaction, run_id):
+                return True
+            return len(await answer_rows.answers_of(transaction, run_id)) > known
+
+        stop = self._database.signals.listen(answer_rows.ANSWERS, heard)
         try:
             while True:
                 changed.clear()
-                count = await self._database.read(
-                    lambda each: execution_rows.count_answers(each, run_id)
-                )
-                if count is None or count > known:
+                if await self._database.read(no_more_to_wait_for):
                     return
                 await changed.wait()
         finally:
@@ -261,8 +251,9 @@ class SqlExecutions:
 
     async def withdraw(self, run_id: str) -> bool:
         async def work(transaction: Transaction) -> bool:
-            await execution_rows.lock_heads(transaction, self._database, [run_id])
-            if not await execution_rows.is_nobodys(transaction, run_id):
+            heads = await execution_rows.lock_heads(transaction, self._database, [run_id])
+            head = heads.get(run_id)
+            if head is None or head.fence or head.status != "submitted":
                 return False
             await execution_rows.forget(transaction, [run_id])
             return True
@@ -293,16 +284,6 @@ async def _with_pictures(
     row = await execution_rows.row_of(transaction, run_id)
     texts = [row[1]] if row is not None else []
     return row, await execution_rows.pictures_in(transaction, [run_id], texts)
-
-
-def _body_of(key: str, text: str) -> JsonObject:
-    """What a row of an answer holds; one that is damaged says nothing, and hides no other."""
-    with contextlib.suppress(ValueError, RecursionError):
-        body = json.loads(text)
-        if isinstance(body, dict):
-            return body
-    logger.warning("The answer to %s cannot be read", key)
-    return {}
 
 
 def _check_ids(submission: Submission) -> None:

@@ -35,11 +35,15 @@ class Followers:
     def __init__(self, database: Database, tell: Listener) -> None:
         self._database = database
         self._tell = tell
-        self._waiters: dict[str, list[_Waiter]] = {}
+        self._waiters: dict[str, dict[_Waiter, int]] = {}
+        """By run, who waits, and after which number."""
         self._cursors: dict[str, int] = {}
         self._reading: dict[str, bool] = {}
         self._behind: dict[str, list[asyncio.Event]] = {}
         """By run, who waits until all that is there by now was told."""
+        self._missed = asyncio.Event()
+        """Set when any run may have changed."""
+        self._finding = False
         self._own: frozenset[str] = frozenset()
         self._stops: list[Callable[[], None]] = []
 
@@ -50,10 +54,10 @@ class Followers:
     async def wait(self, run_id: str, after: int) -> None:
         while True:
             waiter: _Waiter = asyncio.get_running_loop().create_future()
-            self._waiters.setdefault(run_id, []).append(waiter)
+            self._waiters.setdefault(run_id, {})[waiter] = after
             self._listen()
             try:
-                ends = await self._database.read(lambda each: event_rows.ends_of(each, [run_id]))
+                ends = await self._ends([run_id])
                 last, ended = ends.get(run_id, (0, False))
                 if last > after or ended:
                     return
@@ -115,12 +119,37 @@ class Followers:
             self._stops.clear()
 
     def _heard(self, run_id: str | None) -> None:
-        if run_id is not None and run_id in self._own:
-            return
-        for each in (run_id,) if run_id is not None else tuple(self._waiters):
-            self._wake(each, None)
-        for each in (run_id,) if run_id is not None else tuple(self._cursors):
-            self._look(each)
+        if run_id is None:
+            self._missed.set()
+            if not self._finding:
+                self._finding = True
+                self._database.spawn(self._find_changes())
+        elif run_id not in self._own:
+            self._wake(run_id, None)
+            self._look(run_id)
+
+    async def _find_changes(self) -> None:
+        """One reading for all: of hundreds that are followed, few have changed."""
+        try:
+            while self._missed.is_set():
+                self._missed.clear()
+                try:
+                    ends = await self._ends([*{*self._cursors, *self._waiters}])
+                except StoreError as error:
+                    logger.warning("It is not known which runs changed: %s", error.message)
+                    await asyncio.sleep(AGAIN_SECONDS)
+                    self._missed.set()
+                    continue
+                for run_id, (last, ended) in ends.items():
+                    if ended or last > min(self._waiters.get(run_id, {}).values(), default=last):
+                        self._wake(run_id, None)
+                    if last > self._cursors.get(run_id, last):
+                        self._look(run_id)
+        finally:
+            self._finding = False
+
+    async def _ends(self, run_ids: list[str]) -> dict[str, tuple[int, bool]]:
+        return await self._database.read(lambda each: event_rows.ends_of(each, run_ids))
 
     def _heard_forgotten(self, run_id: str | None) -> None:
         if run_id is not None:
@@ -132,11 +161,9 @@ class Followers:
                 waiter.set_result(last)
 
     def _drop(self, run_id: str, waiter: _Waiter) -> None:
-        waiters = self._waiters.get(run_id, [])
-        if waiter in waiters:
-            waiters.remove(waiter)
-            if not waiters:
-                del self._waiters[run_id]
+        waiters = self._waiters.get(run_id, {})
+        if waiters.pop(waiter, None) is not None and not waiters:
+            del self._waiters[run_id]
         self._unlisten()
 
     def _look(self, run_id: str) -> None:

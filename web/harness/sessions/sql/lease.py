@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from web.harness.sessions.snapshot import SessionSnapshot, own_messages
+from web.harness.sessions.snapshot import SessionSnapshot, own_messages_of_many
 from web.harness.sessions.sql import leases, session_rows
 from web.harness.sessions.sql.cache import Cached, SnapshotCache
 from web.harness.sessions.sql.database import Database, Transaction, Work
@@ -55,6 +55,8 @@ class SqlLease(BaseLease):
         self.scope = scope
         self.holder = holder
         self.fence = 0
+        self.until = 0.0
+        """By the monotonic clock: unless it is renewed, others may have it from then on."""
         self.lost = asyncio.Event()
         self.database = self._database = database
         self._cache = cache
@@ -118,7 +120,7 @@ class SqlLease(BaseLease):
                     lambda each: self._write(each, snapshot, changes, token, also)
                 )
             )
-            self._remember(snapshot, changes, revision, token)
+            await self._remember(snapshot, changes, revision, token)
         return replace(
             snapshot,
             history=changes.conversations[HISTORY],
@@ -152,19 +154,22 @@ class SqlLease(BaseLease):
             snapshot.replayable, whole,
         )  # fmt: skip
 
-    def _remember(
+    async def _remember(
         self, snapshot: SessionSnapshot, changes: Changes, revision: int, token: str
     ) -> None:
         """What is stored now; of the copies for others only what is new is made."""
         before = self._known
         others = self._cache.get(self.scope.key, before.revision, before.token) if before else None
-        own: dict[str, tuple[Message, ...]] = {}
+        kept: dict[str, tuple[Message, ...]] = {}
+        new: dict[str, tuple[Message, ...]] = {}
         for name, messages in changes.conversations.items():
             old = others.conversations.get(name, ()) if others is not None else ()
             same = 0
             if before is not None and old:
                 same = min(shared_length(before.conversations.get(name, ()), messages), len(old))
-            own[name] = old[:same] + own_messages(messages[same:])
+            kept[name], new[name] = old[:same], messages[same:]
+        copied = await own_messages_of_many(new)
+        own = {name: kept[name] + copied[name] for name in kept}
         self._known = Cached(
             revision, token, snapshot.replayable, changes.conversations, changes.state
         )

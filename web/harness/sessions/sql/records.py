@@ -147,16 +147,24 @@ class SqlBlobs:
         values = Scope(identity, session_id).values
 
         async def work(transaction: Transaction) -> None:
+            times = await transaction.row(
+                f"SELECT {self._database.now}, "
+                f"(SELECT max(kept_at) FROM harness_blobs WHERE {_WHERE})",
+                values,
+            )
+            now, newest = times or (0.0, None)
             await transaction.do(
                 "INSERT INTO harness_blobs (tenant_id, user_id, session_id, sha256, media_type, "
                 "kept_at, size, data) VALUES (:tenant, :user, :session, :sha256, :media_type, "
-                f"{self._database.now}, :size, :data) "
+                ":kept_at, :size, :data) "
                 "ON CONFLICT (tenant_id, user_id, session_id, sha256) DO UPDATE SET "
                 "kept_at = excluded.kept_at, media_type = excluded.media_type",
                 {
                     **values,
                     "sha256": blob.sha256,
                     "media_type": blob.media_type,
+                    # A clock of milliseconds may say the same twice, and the order counts.
+                    "kept_at": max(float(now), float(newest or 0.0) + 0.000_001),
                     "size": len(blob.data),
                     "data": blob.data,
                 },

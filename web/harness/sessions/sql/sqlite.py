@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,10 +28,10 @@ BUSY_SECONDS = 5.0
 """How long a transaction waits for another process before it says that the file is locked."""
 
 GLANCE_SECONDS = 0.2
-"""Between two looks for what other processes committed, while nothing is written here."""
+"""Between two looks for what other processes committed."""
 
 GLANCES = 5
-"""To one look that counts also while much is written here: whose commits they are, nobody sees."""
+"""To one look whether the file is there, and may be written."""
 
 CONNECTIONS = 5
 
@@ -44,7 +44,8 @@ NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 
 
 class SqliteDatabase(Engine):
-    """The `Database` in a file; see `open_sqlite`. `read_only` says why it is not written to.
+    """The `Database` in a file; see `open_sqlite`. `read_only` says why it is not written to: it
+    is as soon as that can be done, unless it was `asked` for.
 
     `frozen` reads a file that nobody writes without anything beside it, as on a disk without room.
     """
@@ -57,12 +58,11 @@ class SqliteDatabase(Engine):
         busy_seconds: float,
         max_pages: int,
         frozen: bool = False,
+        asked: bool = False,
     ) -> None:
-        # Never "rwc": where the file is gone, an empty one in its place would help nobody.
-        mode = "rw" if read_only is None else "ro&immutable=1" if frozen else "ro"
         super().__init__(
-            # Twice: the engine reads it as part of an address, SQLite as an address of its own.
-            f"sqlite+aiosqlite:///file:{quote(quote(str(path)))}?mode={mode}&uri=true",
+            # Of a file, whose address SQLite reads as its own; it is given with each connection.
+            "sqlite+aiosqlite:///file:at?uri=true",
             name="sqlite",
             now=NOW,
             locked="",
@@ -78,12 +78,14 @@ class SqliteDatabase(Engine):
         self._file = SqliteFile(path)
         self._gone: StoreError | None = None
         self._read_only = read_only
+        self._frozen = frozen
+        self._asked = asked
+        self._alone = asyncio.Lock()
         self._max_pages = max_pages
         self._busy_seconds = busy_seconds
         self._at_once = SqliteAtOnce(self._connect)
-        # Grows when a transaction that writes begins, and when it ends.
-        self._own = 0
-        self.prepare(self._connected, lambda writes: "BEGIN IMMEDIATE" if writes else "BEGIN")
+        self._heard: tuple[int, int] | None = None
+        self.prepare(self._connected, self._address)
 
     @property
     def failure(self) -> StoreError | None:
@@ -93,27 +95,27 @@ class SqliteDatabase(Engine):
         await super().aclose()
         await self._at_once.aclose()
 
+    async def _read(self, work: Work[T]) -> T:
+        if self._read_only is None or self._asked:
+            return await super()._read(work)
+        # What a process has open of a file that it can only read, all its connections share: none
+        # could write while another one reads.
+        async with self._alone:
+            return await super()._read(work)
+
     async def _writes(self, work: Work[Any]) -> Done:
-        checked = self._checked(work)
-        with self._counted():
-            return await super()._writes(checked)
+        # Through the same connection, so that it sees whether anybody else has written.
+        return await self._told(self._at_once.write_awaiting(self._checked(work)))
 
     async def _writes_at_once(self, work: Work[Any]) -> Done:
-        checked = self._checked(work)
-        with self._counted():
-            try:
-                return await self._at_once.write(checked)
-            except (sqlite3.Error, OSError) as error:
-                # A file that is gone cannot be opened either.
-                raise self._file.fault() or sqlite_fault(error) from error
+        return await self._told(self._at_once.write(self._checked(work)))
 
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        self._own += 1
+    async def _told(self, writing: Awaitable[Done]) -> Done:
         try:
-            yield
-        finally:
-            self._own += 1
+            return await writing
+        except (sqlite3.Error, OSError) as error:
+            # A file that is gone cannot be opened either.
+            raise self._file.fault() or sqlite_fault(error) from error
 
     def _checked(self, work: Work[T]) -> Work[T]:
         if self._read_only is not None:
@@ -130,13 +132,15 @@ class SqliteDatabase(Engine):
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode=rw",
-            uri=True,
-            timeout=self._busy_seconds,
-            check_same_thread=False,
+            self._address(), uri=True, timeout=self._busy_seconds, check_same_thread=False
         )
         self._connected(connection)
         return connection
+
+    def _address(self) -> str:
+        # Never "rwc": where the file is gone, an empty one in its place would help nobody.
+        mode = "rw" if self._read_only is None else "ro&immutable=1" if self._frozen else "ro"
+        return _address_of(self.path, mode)
 
     def _connected(self, connection: Any) -> None:
         # Python's own idea of when to begin would leave reads outside of transactions.
@@ -150,28 +154,31 @@ class SqliteDatabase(Engine):
         cursor.close()
 
     async def watch(self) -> None:
-        """Signals that anything may have changed when another connection has committed."""
-        seen: int | None = None
-        own, is_quiet = self._own, False
+        """Notices what happens to the file, and what others write."""
         for glance in count():
-            is_quiet = is_quiet and own == self._own
-            own = self._own
             if glance % GLANCES == 0:
                 await self.look()
-                is_quiet = True
-            if not self.signals.wanted:
-                seen = None
-            elif is_quiet:
-                version = await asyncio.to_thread(self._version)
-                if version != seen:
-                    # Also at first: something may have been committed before anybody looked.
-                    self.signals.deliver_all()
-                seen = version
+            await self.hear()
             await asyncio.sleep(GLANCE_SECONDS)
 
+    async def hear(self) -> None:
+        """Signals that anything may have changed when another process has committed."""
+        if not self.signals.wanted:
+            self._heard = None
+            return
+        # The next transaction says what is wrong with the file.
+        with suppress(sqlite3.Error, OSError):
+            version = await self._at_once.version()
+            if version != self._heard:
+                # Also at first: something may have been committed before anybody looked.
+                self._heard = version
+                self.signals.deliver_all()
+
     async def look(self) -> None:
-        """Notices that the file is not there any more, or there again."""
+        """Notices that the file is not there any more, or there again, or may be written by now."""
         self._gone = self._file.fault()
+        if self._gone is None and self._read_only is not None and not self._asked:
+            await self._look_whether_writable()
         if self._gone is None or not self._file.is_another or self._writer is None:
             return
         async with self._writer:
@@ -181,20 +188,22 @@ class SqliteDatabase(Engine):
                 return
             if ours is not None and await asyncio.to_thread(self._file.take_if, tuple(ours)):
                 # A copy that was brought back: what is open leads to the file that is gone.
-                await self._at_once.disconnect()
-                await self._engine.dispose()
+                await self._disconnect()
                 self._gone = None
 
-    def _version(self) -> int | None:
-        """Another number after each commit, whoever made it: of the file and its log."""
-        found = []
-        for name in (self.path.name, f"{self.path.name}-wal"):
+    async def _look_whether_writable(self) -> None:
+        async with self._alone:
+            await self._disconnect()
             try:
-                stat = self.path.with_name(name).stat()
-            except OSError:
-                continue  # The next transaction says what is wrong.
-            found += [stat.st_size, stat.st_mtime_ns]
-        return hash(tuple(found))
+                await asyncio.to_thread(_make_ready, self.path, self._busy_seconds)
+            except StoreError:
+                return
+            self._read_only = None
+
+    async def _disconnect(self) -> None:
+        """Whoever needs the file next opens it anew."""
+        await self._at_once.disconnect()
+        await self._engine.dispose()
 
 
 async def open_sqlite(
@@ -210,22 +219,30 @@ async def open_sqlite(
     """
     path = await asyncio.to_thread(_located, path)
     if read_only:
-        return await _open_to_read(path, _asked_to_read(), busy_seconds)
+        return await _open_to_read(path, _asked_to_read(), busy_seconds, max_pages, asked=True)
     try:
         await asyncio.to_thread(_prepare, path, busy_seconds)
     except StoreError as error:
         if error.code not in _UNWRITABLE or not await asyncio.to_thread(_has_content, path):
             raise
         # What is stored can be read without a single write.
-        return await _open_to_read(path, _only_to_read(error), busy_seconds)
+        why = _only_to_read(error)
+        return await _open_to_read(path, why, busy_seconds, max_pages, asked=False)
     database = SqliteDatabase(path, read_only=None, busy_seconds=busy_seconds, max_pages=max_pages)
     return await _opened(database)
 
 
-async def _open_to_read(path: Path, why: StoreError, busy_seconds: float) -> SqliteDatabase:
+async def _open_to_read(
+    path: Path, why: StoreError, busy_seconds: float, max_pages: int, *, asked: bool
+) -> SqliteDatabase:
     def database(*, frozen: bool) -> SqliteDatabase:
         return SqliteDatabase(
-            path, read_only=why, busy_seconds=busy_seconds, max_pages=0, frozen=frozen
+            path,
+            read_only=why,
+            busy_seconds=busy_seconds,
+            max_pages=max_pages,
+            frozen=frozen,
+            asked=asked,
         )
 
     try:
@@ -259,20 +276,31 @@ def _located(path: Path) -> Path:
 
 
 def _prepare(path: Path, busy_seconds: float) -> None:
-    """Has the file there, for this user alone, and in WAL mode."""
+    """Has the file there, for this user alone, and ready to be written."""
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(0o600)
-        connection = sqlite3.connect(path, timeout=busy_seconds)
+    except OSError as error:
+        raise _not_opened(path, error) from error
+    _make_ready(path, busy_seconds)
+
+
+def _make_ready(path: Path, busy_seconds: float) -> None:
+    """Has a file in WAL mode. Raises StoreError where it cannot be written."""
+    try:
+        connection = sqlite3.connect(_address_of(path, "rw"), uri=True, timeout=busy_seconds)
         try:
             _use_wal(connection, time.monotonic() + busy_seconds)
+            _check_writable(connection)
         finally:
             connection.close()
     except sqlite3.Error as error:
         raise sqlite_fault(error) from error
-    except OSError as error:
-        raise _not_opened(path, error) from error
+
+
+def _address_of(path: Path, mode: str) -> str:
+    return f"file:{quote(str(path))}?mode={mode}"
 
 
 def _has_content(path: Path) -> bool:
@@ -303,8 +331,8 @@ def _asked_to_read() -> StoreError:
 def _only_to_read(error: StoreError) -> StoreError:
     return StoreError(
         f"{error.message} So the database is only read.",
-        hint=f"{KEPT} Make room, or let this user write the file and its folder; then restart the "
-        "server.",
+        hint=f"{KEPT} Make room, or let this user write the file and its folder: it is noticed "
+        "within seconds, and then all goes on.",
         code="store_read_only",
     )
 
@@ -317,12 +345,23 @@ def _use_wal(connection: sqlite3.Connection, deadline: float) -> None:
             return
         except sqlite3.OperationalError as error:
             name = getattr(error, "sqlite_errorname", "")
-            # Where only reading works, it may be in that mode already.
+            # Where only reading works, it may be in that mode already; writing is tried next.
             if name == "SQLITE_READONLY":
                 return
             if not name.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
+
+
+def _check_writable(connection: sqlite3.Connection) -> None:
+    """Raises what the first transaction that writes would raise, but for others who write."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+            raise
 
 
 async def _nothing(_: Transaction) -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
 
 Dialect = Literal["sqlite", "postgresql"]
+
+ROWS_AT_ONCE = 500
+"""That a statement is done for before the event loop has its turn."""
 
 _LIST = re.compile(r"IN :(\w+_list)\b")
 
@@ -38,3 +43,9 @@ def numbered(sql: str) -> tuple[str, tuple[str, ...]]:
     """With `$1` in the place of `:name`, and the names in that order."""
     names = tuple(dict.fromkeys(_NAME.findall(sql)))
     return _NAME.sub(lambda found: f"${names.index(found[1]) + 1}", sql), names
+
+
+def in_pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """All of them in order, as many at a time as make the event loop wait for nothing."""
+    for at in range(0, len(values), ROWS_AT_ONCE):
+        yield values[at : at + ROWS_AT_ONCE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Sequence
 
@@ -56,6 +57,8 @@ class SqlSessionStore:
         self._collation = "BINARY" if embedded else '"C"'
         self._turns = Turnstile()
         self._held: dict[str, tuple[SqlLease, Leave]] = {}
+        self._asking: dict[str, asyncio.Future[Taken]] = {}
+        """By holder, of those that are acquired just now, or whose caller is gone."""
         self._renewing = False
         self._cache = SnapshotCache()
 
@@ -194,9 +197,8 @@ class SqlSessionStore:
         try:
             while True:
                 changed.clear()
-                taken = await self._database.write(
-                    lambda each: self._taken(each, lease.scope, lease.holder)
-                )
+                lease.until = self._from_now()
+                taken = await self._turn(lease)
                 if taken.ours:
                     return taken.fence
                 left = until - time.monotonic()
@@ -204,11 +206,27 @@ class SqlSessionStore:
                     raise in_use()
                 pause = min(left, max(taken.seconds, 0.0) + 0.01, LOOK_SECONDS)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await changed.wait()
         finally:
             stop()
 
+    async def _turn(self, lease: SqlLease) -> Taken:
+        """Asks for the lease once. It goes on where the caller is cancelled; see `_abandon`."""
+        asking = self._asking[lease.holder] = asyncio.ensure_future(
+            self._database.write(lambda each: self._taken(each, lease.scope, lease.holder))
+        )
+        taken = await asyncio.shield(asking)
+        del self._asking[lease.holder]
+        return taken
+
     async def _abandon(self, lease: SqlLease) -> None:
+        asking = self._asking.pop(lease.holder, None)
+        if asking is not None:
+            # Before it has ended there is nothing to give back, and after it nobody would.
+            await asyncio.wait({asking})
+            if not asking.cancelled():
+                asking.exception()
         try:
             await self._database.write(
                 lambda each: leases.give_back(each, lease.scope, lease.holder)
@@ -225,7 +243,7 @@ class SqlSessionStore:
         """Renews all leases of this store together, as long as there are any."""
         try:
             while self._held:
-                await asyncio.sleep(self._seconds / RENEWALS)
+                await asyncio.sleep(min(self._seconds / RENEWALS, self._left_of_first()))
                 await self._renew_once(list(self._held))
         finally:
             self._renewing = False
@@ -233,13 +251,32 @@ class SqlSessionStore:
     async def _renew_once(self, holders: Sequence[str]) -> None:
         if not holders:
             return
+        until = self._from_now()
         try:
-            still = await self._database.write(
-                lambda each: leases.renew(each, self._database, holders, self._seconds)
-            )
-        except StoreError as error:
-            logger.warning("Leases could not be renewed yet: %s", error.message)
+            async with asyncio.timeout(self._left_of_first()):
+                still = await self._database.write(
+                    lambda each: leases.renew(each, self._database, holders, self._seconds)
+                )
+        except (StoreError, TimeoutError) as error:
+            logger.warning("Leases could not be renewed yet: %s", str(error) or "no answer")
+            for lease, _ in list(self._held.values()):
+                if lease.until <= time.monotonic():
+                    lease.lose()
             return
         for holder in holders:
-            if holder not in still and holder in self._held:
-                self._held[holder][0].lose()
+            if (held := self._held.get(holder)) is None:
+                continue
+            if holder in still:
+                held[0].until = until
+            else:
+                held[0].lose()
+
+    def _from_now(self) -> float:
+        """Until when what the database is asked for now is surely not another's."""
+        # A file that cannot be written here cannot be written by others to take it.
+        embedded = self.guarantees.single_writer == "host"
+        return math.inf if embedded else time.monotonic() + self._seconds
+
+    def _left_of_first(self) -> float:
+        first = min((lease.until for lease, _ in self._held.values()), default=math.inf)
+        return max(first - time.monotonic(), 0.0)

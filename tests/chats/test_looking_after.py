@@ -1,0 +1,77 @@
+"""Whoever looks after a run of others goes on doing so, whatever goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from web.chats.abandoning import Abandoning
+from web.chats.chat import Chat, Turn
+from web.chats.durability import Durability
+from web.chats.journal import TurnBegun
+from web.chats.left_over import LeftOver
+from web.chats.looking_after import LookingAfter
+from web.chats.parts import Channel, Clock
+from web.chats.records import ChatRecord
+from web.chats.tasks import TaskOwner
+from web.chats.transcript import Transcript
+from web.chats.turns import Turns
+from web.harness.sessions.identity import LOCAL_IDENTITY
+from web.harness.values.errors import ConfigurationError, StoreError
+
+pytestmark = pytest.mark.anyio
+
+
+class Failing:
+    """Where runs are written down: whoever asks for one is told what goes wrong, in turn."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors: Iterator[Exception] = iter(errors)
+        self.asked = asyncio.Event()
+
+    async def executions(self) -> Any:
+        for error in self._errors:
+            raise error
+        self.asked.set()
+        await asyncio.Event().wait()
+
+
+class OneRun:
+    """The turns of a server that knows one run, of another server."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self.to_stop: set[str] = set()
+
+    def find(self, run_id: str) -> Chat:
+        return self._chat
+
+
+async def test_a_run_is_looked_after_whatever_goes_wrong() -> None:
+    turn = Turn("r", "hello", "demo:demo", "q")
+    channel = Channel("c", Clock("e"))
+    chat = Chat(
+        LOCAL_IDENTITY, ChatRecord("c", "demo:demo", 1.0, 1.0), channel, Transcript(channel)
+    )
+    chat.elsewhere = turn
+    chat.transcript.begin("r", turn.text, 1.0, turn.model, ())
+    failing = Failing(
+        ConfigurationError("The tools cannot be told."),
+        StoreError("The database is away."),
+        KeyError("r"),
+        StoreError("The state of the run cannot be read.", code="store_corrupt"),
+    )
+    async with asyncio.timeout(10), TaskOwner() as tasks:
+        LookingAfter(
+            cast(Durability, failing),
+            cast(Turns, OneRun(chat)),
+            cast(LeftOver, None),
+            cast(Abandoning, None),
+            tasks,
+            again_seconds=0.001,
+        ).watch(chat, TurnBegun(turn, 1.0, ""))
+        await failing.asked.wait()
+    assert chat.transcript.halted == {"r": "differs"}
