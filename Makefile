@@ -10,6 +10,8 @@ WORKERS ?= auto
 
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without its byte code each server that a test starts would compile the whole package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test test-full lint format clean
 

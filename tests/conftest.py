@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -25,11 +24,6 @@ gc.disable()
 # Tests are compiled once, also where others do not keep what they compile.
 sys.dont_write_bytecode = False
 
-# Each request of httpx asks ten times for this package; to find again that there is none takes as
-# long as a small request does.
-if importlib.util.find_spec("sniffio") is None:
-    sys.modules["sniffio"] = None  # type: ignore[assignment]
-
 # How long one example takes depends on what else the machine does.
 settings.register_profile("quick", deadline=None, max_examples=50)
 settings.register_profile("full", deadline=None)
@@ -46,6 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    # What is left goes with the process: pytest would look through all of it five times.
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,7 @@ def long(arguments: list[str], words: list[str]) -> Any:
         long(["serve", "--model", "demo:other"], ["--model", "'demo:other'", "demo:demo"]),
         long(["serve", "--model", ""], ["--model", "PROVIDER:NAME"]),
         long(["serve", "--data-dir", ""], ["--data-dir", "no folder"]),
-        (["serve", "--host", "0.0.0.0"], ["--host", "'0.0.0.0'", "127.0.0.1"]),
+        long(["serve", "--host", "0.0.0.0"], ["--host", "'0.0.0.0'", "127.0.0.1"]),
         long(["serve", "--host", "192.0.2.1"], ["--host", "--identity"]),
         long(["serve", "--host", "example.org"], ["--host", "'example.org'"]),
         long(["serve", "--log-level", "loud"], ["--log-level", "'loud'", "warning"]),

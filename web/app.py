@@ -349,7 +349,9 @@ def make_services(
             *memories.tools(chat),
         ],
         demo=settings.models == (DEMO_MODEL,),
-        memory=store_words(kind, written_down=stores.backend is not None),
+        memory=store_words(
+            kind, written_down=stores.backend is not None, asks=settings.resume == "ask"
+        ),
         store=kind,
         version=__version__,
         new_id=lambda: secrets.token_hex(8),

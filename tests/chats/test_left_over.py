@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.stores import SqlPlace, new_place
 from web.chats.chat import Chat, Turn
 from web.chats.journal import TurnBegun
 from web.chats.left_over import LeftOver
@@ -16,6 +19,8 @@ from web.harness.sessions.event_log import InMemoryEventLog
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.in_memory import InMemorySessionStore
 from web.harness.sessions.snapshot import SessionSnapshot
+from web.harness.sessions.sql.database import Database, Work
+from web.harness.sessions.sql.store import SqlSessionStore
 from web.harness.values.events import (
     ApprovalRequired,
     ErrorReport,
@@ -127,3 +132,34 @@ async def test_a_run_whose_lease_somebody_has_is_left_alone(cut: Cut) -> None:
         assert not await cut.left_over.end(cut.chat, BEGUN)
     assert len((await cut.settled()).history) == 2
     assert len((await cut.events.read("r2")).events) == 1
+
+
+class Counting:
+    """A database that counts the transactions that write."""
+
+    def __init__(self, inner: Database) -> None:
+        self._inner = inner
+        self.writes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def write(self, work: Work[Any]) -> Any:
+        self.writes += 1
+        return await self._inner.write(work)
+
+
+async def test_whether_a_chat_is_free_is_told_without_writing_anything(tmp_path: Path) -> None:
+    place = await new_place("sqlite", tmp_path)
+    assert isinstance(place, SqlPlace)
+    counting = Counting(await place.open())
+    left_over = LeftOver(InMemoryEventLog(lambda: 1.0), SqlSessionStore(counting))
+    other = await place.sessions()
+    assert await left_over.is_free_session(LOCAL_IDENTITY, "c")
+    async with await other.acquire(LOCAL_IDENTITY, "c"):
+        assert not await left_over.is_free_session(LOCAL_IDENTITY, "c")
+    assert await left_over.is_free_session(LOCAL_IDENTITY, "c")
+    assert counting.writes == 0
+    assert await left_over.is_free_session(LOCAL_IDENTITY, "c", wait=1)
+    assert counting.writes == 2
+    await place.aclose()

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from tests.support.chat_room import chat_room
+from tests.support.scripted_provider import ScriptedProvider, says
 from web.chats.abandoning import Abandoning
 from web.chats.chat import Chat, Turn
 from web.chats.durability import Durability
@@ -21,6 +23,7 @@ from web.chats.transcript import Transcript
 from web.chats.turns import Turns
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.values.errors import ConfigurationError, StoreError
+from web.harness.values.events import RunResult, TextDelta
 
 pytestmark = pytest.mark.anyio
 
@@ -75,3 +78,13 @@ async def test_a_run_is_looked_after_whatever_goes_wrong() -> None:
         ).watch(chat, TurnBegun(turn, 1.0, ""))
         await failing.asked.wait()
     assert chat.transcript.halted == {"r": "differs"}
+
+
+async def test_of_a_run_that_was_stopped_nothing_is_kept_once_it_has_ended() -> None:
+    async with chat_room(ScriptedProvider(says("x"))) as room:
+        chat = await room.new_chat()
+        room.turns.to_stop.add("r")
+        room.turns.hear(chat, "r", TextDelta("Half", "r-1"))
+        assert room.turns.to_stop == {"r"}
+        room.turns.hear(chat, "r", RunResult("cancelled", ""))
+        assert not room.turns.to_stop

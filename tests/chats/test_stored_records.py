@@ -13,6 +13,7 @@ from web.chats.attachments import PendingAttachment
 from web.chats.records import ChatRecord
 from web.chats.setup import Setup
 from web.chats.stored_records import (
+    MOST_GONE,
     StoredChatRecords,
     record_form,
     record_from,
@@ -128,3 +129,18 @@ async def test_one_record_that_cannot_be_read_hides_no_other(tasks: TaskOwner) -
     await stored.put(LOCAL_IDENTITY, FULL)
     await records.put(LOCAL_IDENTITY, Record("broken", 99.0, {"model": 1}))
     assert [each.id for each in await stored.list(LOCAL_IDENTITY)] == ["c1"]
+
+
+async def test_of_chats_that_are_written_and_deleted_nothing_is_kept_for_ever(
+    tasks: TaskOwner,
+) -> None:
+    stored = InMemoryRecords()
+    records = StoredChatRecords(stored, tasks)
+    for number in range(MOST_GONE + 10):
+        await records.store(LOCAL_IDENTITY, replace(FULL, id=f"c{number}"))
+        await records.delete(LOCAL_IDENTITY, f"c{number}")
+    assert len(records._locks) == 0
+    assert len(records._gone) == MOST_GONE
+    # What still wants to write one of the newest brings nothing back.
+    await records.put(LOCAL_IDENTITY, replace(FULL, id=f"c{MOST_GONE}"))
+    assert await stored.get(LOCAL_IDENTITY, f"c{MOST_GONE}") is None

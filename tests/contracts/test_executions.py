@@ -121,7 +121,7 @@ async def test_what_was_never_submitted_is_not_there(runs: Executions) -> None:
     assert await runs.answers("r") == []
     for act in (
         lambda: runs.begin("r"),
-        lambda: runs.set_status("r", "waiting", 1),
+        lambda: runs.set_status("r", "paused", 1),
         lambda: runs.answer("r", GivenAnswer("cancel", "k")),
         lambda: runs.end("r", 1, "completed"),
     ):
@@ -239,7 +239,7 @@ async def test_who_had_a_run_before_writes_neither_steps_nor_events(
     assert found is not None
     assert found.state == state(1)
     with pytest.raises(LeaseLost):
-        await runs_of(there).set_status("r", "waiting", 1)
+        await runs_of(there).set_status("r", "paused", 1)
     with pytest.raises(LeaseLost):
         await runs_of(there).end("r", 1, "completed")
     # What the other writes is told here too.
@@ -265,10 +265,10 @@ async def test_who_has_begun_it_again_in_the_same_process_goes_on_alone(
 
 async def test_a_status_is_set_by_whoever_has_the_run(runs: Executions) -> None:
     await begun(runs)
-    await runs.set_status("r", "waiting", 1)
+    await runs.set_status("r", "paused", 1)
     found = await runs.find("r")
     assert found is not None
-    assert (found.status, found.fence) == ("waiting", 1)
+    assert (found.status, found.fence) == ("paused", 1)
     execution, _ = await runs.begin("r")
     assert (execution.status, execution.fence) == ("running", 2)
 

@@ -50,6 +50,11 @@ async def until_none_is_left(
     return passed[: passed.index("")]
 
 
+def kinds_of(boundaries: list[str]) -> set[str]:
+    """What they were: a commit, a step, something given to Temporal or taken from it."""
+    return {name.partition(" ")[0] for name in boundaries}
+
+
 @pytest.fixture(scope="module")
 def processes() -> Iterator[DurableProcesses]:
     with durable_processes() as processes:
@@ -123,17 +128,32 @@ async def test_a_run_goes_on_wherever_it_was_killed(
 
     passed = await until_none_is_left(killed_after, start, step)
     assert len(passed) > 25
-    assert set(passed) >= ({"gives news", "takes news"} if kind == "temporal" else {"committed"})
+    assert kinds_of(passed) >= ({"gives", "takes"} if kind == "temporal" else {"committed"})
 
 
 @full
-@pytest.mark.parametrize("replay", POLICIES)
-@pytest.mark.parametrize("first", ["calls_started", "look right", "save"])
+@pytest.mark.parametrize(
+    ("kind", "first", "replay", "step"),
+    [
+        *(
+            ("sqlite", first, replay, 1)
+            for first in ("calls_started", "look right", "save")
+            for replay in POLICIES
+        ),
+        ("temporal", "calls_started", "idempotent", 7),
+        ("temporal", "save", "manual", 5),
+    ],
+)
 async def test_a_run_goes_on_though_whoever_went_on_with_it_was_killed_too(
-    processes: DurableProcesses, tmp_path: Path, replay: ReplayPolicy, first: str
+    processes: DurableProcesses,
+    tmp_path: Path,
+    kind: str,
+    first: str,
+    replay: ReplayPolicy,
+    step: int,
 ) -> None:
     async def killed_after(boundaries: int) -> str:
-        async with cut_run(processes, "sqlite", tmp_path / str(boundaries), replay) as run:
+        async with cut_run(processes, kind, tmp_path / str(boundaries), replay) as run:
             child = await run.begin()
             await child.reached(first)
             second = await run.next(await run.killed(child), watched=True)
@@ -143,7 +163,7 @@ async def test_a_run_goes_on_though_whoever_went_on_with_it_was_killed_too(
             await run.ends_well(found, await run.next(found))
             return second.boundaries[-1]
 
-    assert len(await until_none_is_left(killed_after)) > 10
+    assert len(await until_none_is_left(killed_after, step=step)) * step > 10
 
 
 @full
@@ -170,8 +190,8 @@ async def test_a_run_goes_on_wherever_its_worker_was_killed(
             return worker.boundaries[-1] if stands else ""
 
     passed = await until_none_is_left(killed_after, half, HALVES)
-    assert len(passed) > 25
-    assert set(passed) >= {"gives news", "takes news"}
+    assert len(passed) > 20
+    assert kinds_of(passed) >= {"gives", "takes"}
 
 
 @full

@@ -31,6 +31,7 @@ def first(*kinds: str) -> pytest.MarkDecorator:
 SQLITE = first("sqlite", "postgresql")
 POSTGRESQL = first("postgresql", "sqlite")
 
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
     place = await new_place(request.param, tmp_path)

@@ -116,6 +116,10 @@ async def test_with_ask_a_run_stands_still_until_a_person_says_go_on(stage: Rest
         page = await shows(server, chat, "Leave it")
         assert page.count("The first half.") == 1
         assert (await server.status(run))["state"] == "paused"
+        (waits,) = (each["run_id"] for each in (await server.chat(chat))["queue"])
+        for verb in ("pause", "resume", "leave"):
+            answer = await server.client.post(f"/api/runs/{waits}/{verb}")
+            assert answer.json()["code"] == "session_conflict"
         assert not provider.requests
         twice = [server.client.post(f"/api/runs/{run}/resume") for _ in range(2)]
         assert [answer.status_code for answer in await asyncio.gather(*twice)] == [202, 202]
@@ -311,6 +315,7 @@ async def test_two_servers_the_one_that_lives_goes_on_with_the_runs_of_the_other
         assert "Cut" not in await page_of(two, shown)
 
 
+@pytest.mark.full
 async def test_only_one_of_two_servers_goes_on_with_a_run(stage: Restarts) -> None:
     chat, run = await cut_off(stage, "The first half. ")
     providers = [ScriptedProvider(says("All of it.")) for _ in range(2)]

@@ -40,6 +40,7 @@ async def kept(place: SqlPlace, words: str) -> bool:
     return any(words in str(row[0]) for row in rows)
 
 
+@pytest.mark.full
 async def test_the_demo_server_is_connected_again(stage: Restarts) -> None:
     async with stage.server() as server:
         chat = await server.new_chat()

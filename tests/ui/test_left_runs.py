@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
     await place.aclose()
 
 
-async def sent_after(stage: Restarts, chat: str, run: str) -> tuple[Message, ...]:
+async def sent_after(stage: Restarts, chat: str, run: str) -> Sequence[Message]:
     """What a model is sent with the next message, once a run was left."""
     stage.settings["resume"] = "ask"
     provider = ScriptedProvider(says("Well."))

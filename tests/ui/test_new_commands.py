@@ -70,6 +70,7 @@ async def test_without_the_token_of_the_page_nothing_is_made(tmp_path: Path) -> 
         assert (await server.client.get("/api/chats")).json() == []
 
 
+@pytest.mark.full
 async def test_a_prompt_of_a_configured_server_makes_a_chat_that_uses_it(tmp_path: Path) -> None:
     file = tmp_path / "servers.json"
     demo = {"command": sys.executable, "args": ["-m", "web", "demo-server"]}

@@ -174,10 +174,14 @@ class Chat:
             if turn.run_id == run_id:
                 del self.requests[request_id]
 
-    def enqueue(self, turn: Turn, *, first: bool = False) -> None:
-        self.queue.insert(0 if first else len(self.queue), turn)
-        before = self.channel.slot("queue") if first else []
-        rank = before[0].rank - 1 if before else None
+    def enqueue(self, turn: Turn, *, at: int | None = None) -> None:
+        """Has a turn wait behind all others, or before the one at a place of the queue."""
+        rank: float | None = None
+        if at is not None and at < len(self.queue):
+            parts = [self.channel.get(f"q-{each.run_id}") for each in self.queue[max(at - 1, 0) :]]
+            ranks = [part.rank for part in parts if part is not None]
+            rank = sum(ranks[:2]) / 2 if at else ranks[0] - 1
+        self.queue.insert(len(self.queue) if at is None else at, turn)
         self.channel.put(f"q-{turn.run_id}", "queue", self._queued(turn), rank=rank)
 
     def show_queue(self) -> None:

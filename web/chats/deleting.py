@@ -82,7 +82,7 @@ class Deleting(Keeping):
             purge = self._purges.pop(chat_id, None)
             if purge is not None:
                 purge.cancel()
-            elif self.kept is None or self._left(chat.record) < MARGIN_SECONDS:
+            elif self.kept is None or self._until(chat.record) < self._now() + MARGIN_SECONDS:
                 raise _too_late()
             self._show_restored(chat)
             await self._write(chat, replace(chat.record, deleted_at=None, files_go=False))
@@ -105,16 +105,16 @@ class Deleting(Keeping):
         if record is not None and record.deleted_at != chat.record.deleted_at:
             self._take_record(kept, chat, record)
 
-    def _left(self, record: ChatRecord) -> float:
-        """Seconds until a deleted chat cannot be brought back any more."""
-        return (record.deleted_at or 0.0) + self.limits.undo_seconds - self._now()
+    def _until(self, record: ChatRecord) -> float:
+        """When a deleted chat cannot be brought back any more, in seconds since the epoch."""
+        return (record.deleted_at or 0.0) + self.limits.undo_seconds
 
     def _show_deleted(self, identity: HarnessIdentity, record: ChatRecord) -> None:
         """Has the side bar offer to bring a chat back, in place of its row."""
-        side_bar, left = self.side_bar(identity), self._left(record)
+        side_bar = self.side_bar(identity)
         side_bar.remove(f"r-{record.id}")
-        if left > 0:
-            undo = Undo(record.id, record.title or UNTITLED, self._now() + left)
+        undo = Undo(record.id, record.title or UNTITLED, self._until(record))
+        if (left := undo.until - self._now()) > 0:
             side_bar.put(f"z-{record.id}", "undo", undo)
             self._tasks.create_task(self._end_offer(identity, undo, left))
 
@@ -140,7 +140,7 @@ class Deleting(Keeping):
         if chat is None or not chat.is_deleted or record.id in self._purges:
             return
         self._show_deleted(identity, replace(chat.record, title=chat.title))
-        left = max(0.0, self._left(chat.record))
+        left = max(0.0, self._until(chat.record) - self._now())
         self._purges[chat.id] = self._tasks.create_task(self._purge_later(chat, left))
 
     async def _purge_later(self, chat: Chat, seconds: float) -> None:

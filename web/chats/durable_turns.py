@@ -156,6 +156,8 @@ class DurableTurns(Taking):
 
     def hear(self, chat: Chat, run_id: str, last: EventBody) -> None:
         """Events of a run of this process were written; this is the newest."""
+        if isinstance(last, RunResult):
+            self.to_stop.discard(run_id)
         if self._durable is None or run_id not in self._running:
             return
         if isinstance(last, RunResult):

@@ -63,7 +63,9 @@ class Entries:
         self._chats[turn.run_id] = chat
         if sent.instead_of:
             self._replaces[turn.run_id] = sent.instead_of
-        chat.enqueue(turn)
+        # Where the journal has it: before what was sent here and is not in the journal yet.
+        unheard = (at for at, each in enumerate(chat.queue) if each.run_id in self._unheard)
+        chat.enqueue(turn, at=next(unheard, None))
 
     def _hear(self, run_id: str) -> None:
         heard = self._unheard.pop(run_id, None)

@@ -172,7 +172,6 @@ class Hearing:
         heard = self._heard.get(journal_of(chat.id))
         if self.looking_after is not None and heard is not None and heard.begun is not None:
             self.looking_after.watch(chat, heard.begun)
-        heard = self._heard.get(journal_of(chat.id))
         if not chat.queue or heard is None:
             return
         self._see_to(heard)

@@ -18,6 +18,7 @@ from web.chats.claims import Claims
 from web.chats.hearing import Hearing
 from web.chats.kinds import MoreChats, Notice, Row
 from web.chats.listing import Listed, listed, place_of
+from web.chats.locks import Locks
 from web.chats.parts import Channel, Clock
 from web.chats.picture_bytes import turn_with_bytes, with_bytes
 from web.chats.records import UNTITLED, ChatRecord, ChatRecords
@@ -84,7 +85,7 @@ class Keeping(ABC):
         self._places: dict[HarnessIdentity, Place | None] = {}
         self._purges: dict[str, asyncio.Task[None]] = {}
         """By chat that was deleted here: goes on with that once its time is up."""
-        self._loads: dict[_Key | HarnessIdentity, asyncio.Lock] = {}
+        self._locks: Locks[_Key | HarnessIdentity] = Locks()
 
     @abstractmethod
     def side_bar(self, identity: HarnessIdentity) -> Channel: ...
@@ -119,7 +120,7 @@ class Keeping(ABC):
         if self.kept is None:
             return
         if identity not in self._places:
-            async with self._lock(identity):
+            async with self._locks.of(identity):
                 if identity not in self._places:
                     await self._list(self.kept, identity, None)
         for chat_id in chat_ids:
@@ -130,12 +131,11 @@ class Keeping(ABC):
         key = (identity, chat_id)
         if self.kept is None or key in self._chats:
             return
-        async with self._lock(key):
+        async with self._locks.of(key):
             if key not in self._chats:
                 record = await self.kept.records.get(identity, chat_id)
                 if record is not None:
                     await self._load(self.kept, identity, record)
-        self._loads.pop(key, None)
 
     async def hear_of(self, identity: HarnessIdentity, chat_id: str, run_id: str) -> None:
         """Has a run of a chat known that another server took a moment ago."""
@@ -151,7 +151,7 @@ class Keeping(ABC):
         """Has the side bar show older chats too. Raises StoreError."""
         if self.kept is None:
             return
-        async with self._lock(identity):
+        async with self._locks.of(identity):
             place = self._places.get(identity)
             if place is not None:
                 await self._list(self.kept, identity, place)
@@ -188,11 +188,10 @@ class Keeping(ABC):
         chat = self._make(identity, record)
         key = (identity, record.id)
         # Whoever hears of the record asks for the chat, which is this one.
-        async with self._lock(key):
+        async with self._locks.of(key):
             await self._store_new(identity, record)
             self._chats[key] = chat
             self._add(chat)
-        self._loads.pop(key, None)
         self.show(chat)
         if self.kept is not None:
             await self.kept.hearing.begin(chat)
@@ -237,14 +236,13 @@ class Keeping(ABC):
             return found is None or found.deleted_at is not None
 
         key = identity, f"request {request_id}"
-        async with self._lock(key):
+        async with self._locks.of(key):
             chat_id = await kept.claims.claim(identity, request_id, record.id, is_gone)
             await self.load(identity, chat_id)
             chat = self._chats.get((identity, chat_id))
             if chat is None or chat.is_deleted:
                 chat = await self._enter(identity, replace(record, id=chat_id))
                 kept.claims.made(identity, request_id, chat_id)
-        self._loads.pop(key, None)
         return chat
 
     def _run_id(self, chat: Chat) -> str:
@@ -273,9 +271,6 @@ class Keeping(ABC):
     def _keep_servers_soon(self, chat: Chat) -> None:
         """The same after all that changes them at this moment, whether anybody looks or not."""
         asyncio.get_running_loop().call_soon(self._keep_servers, chat)
-
-    def _lock(self, key: _Key | HarnessIdentity) -> asyncio.Lock:
-        return self._loads.setdefault(key, asyncio.Lock())
 
     async def _list(self, kept: Kept, identity: HarnessIdentity, after: Place | None) -> None:
         side_bar = self.side_bar(identity)
@@ -361,10 +356,10 @@ class Keeping(ABC):
 
 def told_of(failure: StoreError) -> Notice:
     """A store that does not work, as every page says it."""
+    if failure.code.startswith("temporal_"):
+        return Notice(f"{failure.message} Messages are kept, and answered once that is mended.")
     if failure.code == "store_read_only":
         later = "What is stored can be read, and nothing new is kept."
-    elif failure.code.startswith("temporal_"):
-        later = "Messages are kept, and answered once that is mended."
     else:
         later = "What is new is kept in memory and written later."
     return Notice(f"{failure.message} {later}", failure.hint)

@@ -24,8 +24,8 @@ class RunControl(Protocol):
     async def resume(self, chat: Chat, run_id: str) -> None:
         """Goes on with a run that was cut off or paused; one under way is fine.
 
-        Raises SessionConflict where another server has it, HarnessError (`runtime_differs`) with
-        what differs, (`run_ended`), NotFound.
+        Raises SessionConflict where another server has it or it has not begun, HarnessError
+        (`runtime_differs`) with what differs, (`run_ended`), NotFound.
         """
         ...
 
@@ -36,7 +36,7 @@ class RunControl(Protocol):
     async def pause(self, chat: Chat, run_id: str) -> None:
         """Has a run stop before its next step; one that stands still is fine.
 
-        Raises HarnessError (`run_ended`), NotFound.
+        Raises SessionConflict for one that has not begun, HarnessError (`run_ended`), NotFound.
         """
         ...
 

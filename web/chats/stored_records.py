@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, get_args
 
 from web.chats.attachments import PendingAttachment
 from web.chats.kinds import ChatState
+from web.chats.locks import Locks
 from web.chats.records import ChatRecord
 from web.chats.setup import Setup
 from web.chats.tasks import TaskOwner
@@ -31,6 +32,9 @@ STORE_SECONDS = 4.0
 AGAIN_SECONDS = 2.0
 """After the store failed."""
 
+MOST_GONE = 1_000
+"""Chats that were deleted, whose last writes may still be on their way."""
+
 INLINE_ROWS = 50
 """Beyond so many, a thread makes records of rows."""
 
@@ -48,8 +52,9 @@ class StoredChatRecords:
         self._records = records
         self._tasks = tasks
         self._waiting: dict[_Key, ChatRecord] = {}
-        self._locks: dict[_Key, asyncio.Lock] = {}
-        self._gone: set[_Key] = set()
+        self._locks: Locks[_Key] = Locks()
+        self._gone: dict[_Key, None] = {}
+        """The newest of what was deleted, or never to be: nothing brings it back."""
         self._soon: dict[_Key, asyncio.Task[None]] = {}
         self.failure: StoreError | None = None
 
@@ -79,7 +84,7 @@ class StoredChatRecords:
         """Returns when it is written. Raises StoreError where that fails or takes too long: it is
         still written later, unless another is put or it is dropped."""
         key = (identity, record.id)
-        self._gone.discard(key)
+        self._gone.pop(key, None)
         self._waiting[key] = record
         writing = self._tasks.create_task(self._write(key))
         done, _ = await asyncio.wait({writing}, timeout=STORE_SECONDS)
@@ -92,8 +97,7 @@ class StoredChatRecords:
 
     def drop(self, identity: HarnessIdentity, chat_id: str) -> None:
         """Has a record that is not written yet never be."""
-        self._gone.add((identity, chat_id))
-        self._waiting.pop((identity, chat_id), None)
+        self._drop((identity, chat_id))
 
     async def under_way(self) -> Sequence[_Key]:
         """The chats of everybody whose records say that something is done in them; perhaps some
@@ -136,19 +140,20 @@ class StoredChatRecords:
 
     async def delete(self, identity: HarnessIdentity, chat_id: str) -> None:
         key = (identity, chat_id)
-        self._gone.add(key)
-        self._waiting.pop(key, None)
-        async with self._lock(key):
+        self._drop(key)
+        async with self._locks.of(key):
             await self._records.delete(identity, chat_id)
-        self._locks.pop(key, None)
 
     async def flush(self) -> None:
         """Writes what still waits, as far as that can be done: the server ends."""
         for key in list(self._waiting):
             await self._write(key)
 
-    def _lock(self, key: _Key) -> asyncio.Lock:
-        return self._locks.setdefault(key, asyncio.Lock())
+    def _drop(self, key: _Key) -> None:
+        self._gone[key] = None
+        while len(self._gone) > MOST_GONE:
+            del self._gone[next(iter(self._gone))]
+        self._waiting.pop(key, None)
 
     def _write_again(self, key: _Key) -> None:
         if key not in self._soon:
@@ -162,7 +167,7 @@ class StoredChatRecords:
         await self._write(key)
 
     async def _write(self, key: _Key) -> None:
-        async with self._lock(key):
+        async with self._locks.of(key):
             record = self._waiting.get(key)
             if record is None or key in self._gone:
                 return

@@ -385,7 +385,7 @@ class Turns(DurableTurns):
         """Somebody else has the session, so the message waits."""
         self._own.discard(turn.run_id)
         if turn.run_id not in chat.runs:
-            chat.enqueue(turn, first=True)
+            chat.enqueue(turn, at=0)
             self._tasks.create_task(self._resume_later(chat))
 
     async def _resume_later(self, chat: Chat) -> None:

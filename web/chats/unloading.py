@@ -87,7 +87,7 @@ class Unloading(Keeping):
         chat = self._chats.get(key)
         if chat is None or self.kept is None or self._is_needed(self.kept, chat):
             return
-        async with self._lock(key):
+        async with self._locks.of(key):
             # Whoever waited for the lock may have come in between.
             if self._chats.get(key) is not chat or self._is_needed(self.kept, chat):
                 return

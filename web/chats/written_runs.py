@@ -17,7 +17,7 @@ from web.harness.agent.questions import check_decision
 from web.harness.sessions.answers import next_pause
 from web.harness.sessions.journal import GivenAnswer, NumberedStep
 from web.harness.tools.forms import check_content
-from web.harness.values.errors import DecisionRefused, HarnessError, ToolError
+from web.harness.values.errors import DecisionRefused, HarnessError, SessionConflict, ToolError
 from web.harness.values.events import Decision, InputAction, Resolution
 from web.harness.values.messages import JsonObject
 
@@ -31,12 +31,15 @@ class WrittenRuns:
         self._looking_after = looking_after
 
     async def resume(self, chat: Chat, run_id: str) -> None:
+        _check_begun(chat, run_id)
         await self._looking_after.resume(chat, run_id)
 
     async def leave(self, chat: Chat, run_id: str) -> None:
+        _check_begun(chat, run_id)
         await self._looking_after.leave(chat, run_id)
 
     async def pause(self, chat: Chat, run_id: str) -> None:
+        _check_begun(chat, run_id)
         executions = await self._durable.executions()
         execution = await executions.find(run_id)
         if execution is None or execution.status == "ended":
@@ -132,6 +135,14 @@ class WrittenRuns:
                 code="invalid_arguments",
             ) from error
         return arguments
+
+
+def _check_begun(chat: Chat, run_id: str) -> None:
+    if any(turn.run_id == run_id for turn in chat.queue):
+        raise SessionConflict(
+            "This message waits for its turn: nothing of it has begun.",
+            hint="Take it back, or wait until it is at work.",
+        )
 
 
 def _asks(question: Question | None, key: str) -> bool:

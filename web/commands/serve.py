@@ -107,7 +107,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "--resume",
         metavar="WAY",
         help="answers that were cut off go on by themselves (auto, default), or when you say so "
-        "in the page (ask) [HARNESS_WEB_RESUME]",
+        "in the page (ask; not with Temporal) [HARNESS_WEB_RESUME]",
     )
     parser.add_argument(
         "--mcp-config",

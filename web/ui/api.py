@@ -321,9 +321,11 @@ def _chat_of_run(call: Call[Any]) -> Chat:
 
 
 async def _whole(call: Call[Any], chat: Chat) -> ChatWhole:
+    # First: whoever reads that nothing is at work any more has all that came of it.
+    summary = summary_of(chat)
     messages = await call.services.chats.messages(chat)
     return ChatWhole(
-        **summary_of(chat),
+        **summary,
         system_prompt=chat.record.system_prompt,
         limits=ChatLimitsTold.model_validate(chat.record.setup),
         turns=chat.spending.turns,

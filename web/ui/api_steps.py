@@ -202,7 +202,7 @@ STEP_OPERATIONS: tuple[Operation[Any], ...] = (
         pause_run,
         Nothing,
         status=202,
-        refusals=("not_found", "not_written_down", "run_ended"),
+        refusals=("not_found", "not_written_down", "run_ended", "session_conflict"),
     ),
     Operation(
         "POST",

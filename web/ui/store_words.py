@@ -17,14 +17,17 @@ STORE_WORDS = {
 DURABLE_WORDS = {
     **STORE_WORDS,
     "sqlite": "Chats are kept in a database on the server's disk: they outlive a restart, and an "
-    "answer that is being written when the server is killed goes on after it.",
+    "answer that is being written when the server is killed goes on after it{asked}.",
     "postgresql": "Chats are kept in a PostgreSQL database: they outlive a restart, and other "
     "servers on the same database show them too. An answer that is being written when its server "
-    "is killed goes on, there or on another server.",
+    "is killed goes on{asked}, there or on another server.",
 }
-"""The same where runs are written down."""
+"""The same where runs are written down; at `asked` stands who has one go on, if it is a person."""
 
 
-def store_words(kind: str, *, written_down: bool) -> str:
-    """Of a kind of store, and whether runs are written down at each step."""
-    return (DURABLE_WORDS if written_down else STORE_WORDS)[kind]
+def store_words(kind: str, *, written_down: bool, asks: bool) -> str:
+    """Of a kind of store, whether runs are written down at each step, and whether a person is asked
+    before one goes on that was cut off."""
+    if not written_down:
+        return STORE_WORDS[kind]
+    return DURABLE_WORDS[kind].format(asked=" once you say so" if asks else "")

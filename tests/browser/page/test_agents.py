@@ -108,6 +108,7 @@ async def test_a_question_of_a_sub_agent_survives_a_reload_and_can_be_denied(sta
     await expect(page.locator(".nested .call[data-status='denied']")).to_have_count(1)
 
 
+@pytest.mark.full
 async def test_a_plan_is_one_card_that_changes_in_its_place(stage: Stage) -> None:
     page = await plan(stage)
     card = page.locator(".plan")

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.anyio
 HOSTILE = "They like <script>alert(1)</script> *tea*."
 
 
+@pytest.mark.full
 async def test_the_line_appears_while_it_works_opens_and_survives_a_refresh(stage: Stage) -> None:
     chat = await stage.server.new_chat()
     for number in range(3):

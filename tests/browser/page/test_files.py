@@ -138,6 +138,7 @@ async def test_no_link_of_a_page_connects_however_it_is_clicked(
         assert len(context.pages) == 1
 
 
+@pytest.mark.full
 async def test_a_pdf_is_read_page_by_page(stage: Stage, tmp_path: Path) -> None:
     chat = await stage.server.new_chat(title="Trip")
     await stage.server.client.get(f"/chats/{chat}/files.zip?record=1")

@@ -108,6 +108,7 @@ async def test_other_states_fit_too(stage: Stage, name: str) -> None:
         assert await page.evaluate(OVERFLOW) == [], width
 
 
+@pytest.mark.full
 async def test_lines_are_short_enough_to_read_and_columns_are_one(stage: Stage) -> None:
     page = await shown(stage, "done")
     await page.set_viewport_size({"width": 2560, "height": 1300})

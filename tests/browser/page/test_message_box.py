@@ -25,6 +25,7 @@ pytestmark = pytest.mark.anyio
 TITLE = "#chat-title"
 
 
+@pytest.mark.full
 async def test_the_title_follows_unless_another_is_being_typed(stage: Stage) -> None:
     chat = await stage.server.new_chat()
     page = await stage.open(f"/chats/{chat}")

@@ -44,6 +44,7 @@ async def test_it_says_what_it_can_do(chromium: Browser, tmp_path: Path) -> None
         await expect(page.locator(".answer")).to_contain_text("write_file")
 
 
+@pytest.mark.full
 async def test_it_runs_two_tools(chromium: Browser, tmp_path: Path) -> None:
     async with clicked(chromium, tmp_path, "Run two tools") as page:
         await shows(page, "idle")

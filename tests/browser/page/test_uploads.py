@@ -91,6 +91,7 @@ async def test_chosen_files_are_attached_looked_at_and_sent(stage: Stage) -> Non
     assert [each.name for each in message.attachments][1:] == ["notes.md"]
 
 
+@pytest.mark.full
 async def test_files_are_dropped_and_pasted_and_texts_are_left_alone(stage: Stage) -> None:
     page = await stage.open(f"/chats/{await stage.server.new_chat()}")
     zone = page.locator("[data-drop-zone]")

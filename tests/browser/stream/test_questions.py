@@ -54,6 +54,7 @@ def card(page: Page, which: int = 0) -> Locator:
     return page.locator(".ask-card").nth(which)
 
 
+@pytest.mark.full
 async def test_a_question_answered_in_one_tab_is_closed_in_all(stage: Stage) -> None:
     chat = await stage.new_chat()
     await stage.send(chat, "tabs ask", Calls(("write_file", NOTE)), KnownAnswer(["Written."]))
@@ -97,6 +98,7 @@ async def test_a_late_answer_is_refused_with_words(stage: Stage) -> None:
     assert "Denied, then." in await page.locator(".answer").inner_text()
 
 
+@pytest.mark.full
 async def test_two_clicks_on_allow_run_the_tool_once(stage: Stage) -> None:
     stage.complaints.allow("409")  # what the later clicks are answered
     chat = await stage.new_chat()
@@ -156,6 +158,7 @@ async def test_what_is_typed_and_opened_survives_frames(stage: Stage) -> None:
     assert await time_call.locator("details").first.evaluate("(each) => each.open")
 
 
+@pytest.mark.full
 async def test_an_opened_thought_stays_open_while_the_answer_streams(stage: Stage) -> None:
     valve = Valve()
     chat = await stage.new_chat()

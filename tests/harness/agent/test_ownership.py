@@ -142,7 +142,6 @@ async def test_an_agent_without_a_model_says_once_that_the_demo_model_answers(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with Agent() as agent:
-        assert agent.is_demo
         events = []
         for _ in range(2):
             async with agent.run_stream("refuse") as stream:

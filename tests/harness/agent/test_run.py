@@ -312,6 +312,7 @@ async def test_a_tool_that_takes_too_long_is_an_error_result() -> None:
     assert "0.01 seconds" in of_type(events, ToolResult)[0].text
 
 
+@pytest.mark.full
 async def test_an_agent_without_anything_uses_the_demo_model_and_says_so() -> None:
     async with Agent() as agent:
         result = await agent.run("help")

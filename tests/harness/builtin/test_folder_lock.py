@@ -91,6 +91,7 @@ async def test_who_waits_goes_on_as_soon_as_the_lock_is_given_back(folder: Path)
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.full
 async def test_many_who_wait_hold_up_neither_each_other_nor_another_chat(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_change_within_a_large_text_shows_what_is_around_it() -> None:
     ]
 
 
+@pytest.mark.full
 def test_lines_that_each_stand_alone_are_compared_only_so_long() -> None:
     lines = LINES.splitlines(keepends=True)[:4_000]
     before = "".join(lines)

@@ -74,7 +74,8 @@ async def run(agent: Agent, answer: Callable[[InputRequired], None]) -> list[Eve
     return events
 
 
-@pytest.mark.parametrize("protocol", ["2026-07-28", pytest.param("legacy", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("protocol", ["2026-07-28", "legacy"])
 async def test_a_pizza_is_ordered_by_a_form_while_another_call_tells_how_far_it_is(
     connections: Connections, protocol: Protocol
 ) -> None:

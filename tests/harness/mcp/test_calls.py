@@ -60,6 +60,7 @@ async def test_a_silent_call_is_cut_and_the_server_is_told(
     assert (await connection.call("echo", {})).content
 
 
+@pytest.mark.full
 async def test_a_call_with_progress_outlives_the_limit(connection: Connection) -> None:
     began = anyio.current_time()
     got: list[tuple[float, float | None, str]] = []

@@ -53,10 +53,10 @@ async def test_all_that_a_run_writes_is_written_once_whatever_is_cut_off(
         await cut_off(lambda: runs.answer("r", GivenAnswer("decision", "k", {"decision": "allow"})))
         with pytest.raises(DecisionRefused):
             await runs.answer("r", GivenAnswer("decision", "k", {"decision": "allow"}))
-        await cut_off(lambda: runs.set_status("r", "waiting", execution.fence))
+        await cut_off(lambda: runs.set_status("r", "paused", execution.fence))
         found = await runs.find("r")
         assert found is not None
-        assert (found.steps, found.state, found.status) == (2, state(2), "waiting")
+        assert (found.steps, found.state, found.status) == (2, state(2), "paused")
         assert [each.cursor for each in await runs.steps("r")] == [2, 2]
         assert [each.number for each in (await log.read("r")).events] == [1, 2]
         assert await runs.answers("r") == [GivenAnswer("decision", "k", {"decision": "allow"})]

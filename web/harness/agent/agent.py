@@ -35,7 +35,7 @@ from web.harness.tools.permissions import Permissions
 from web.harness.tools.previews import KeepQuestion
 from web.harness.tools.resource import GetResource, no_resources
 from web.harness.tools.tool import InputAnswer
-from web.harness.values.config import DEMO_MODEL, AgentConfig
+from web.harness.values.config import AgentConfig
 from web.harness.values.errors import AgentBusy, AgentClosed, DecisionRefused
 from web.harness.values.events import (
     Decision,
@@ -118,11 +118,6 @@ class Agent:
     def cost(self) -> float | None:
         """Dollars of all turns so far, sub-agents counted; None as long as no price is known."""
         return self.totals.cost
-
-    @property
-    def is_demo(self) -> bool:
-        """Whether the scripted demo model answers, which needs no key."""
-        return self.config.model.provider == DEMO_MODEL.provider
 
     @property
     def is_running(self) -> bool:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 from web.harness.agent.agent import Agent
 from web.harness.runtime.backend import Backend, executions_of
@@ -36,6 +37,9 @@ from web.harness.values.events import (
 from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
 
+RunStatus = ExecutionStatus | Literal["waiting"]
+"""How a run is written down, or that it goes on only once a person has answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
@@ -47,7 +51,7 @@ class RunInfo:
     run_id: str
     session_id: str
     request_id: str
-    status: ExecutionStatus
+    status: RunStatus
     pending: tuple[Question, ...]
     is_here: bool
     iterations: int

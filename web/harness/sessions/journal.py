@@ -42,8 +42,8 @@ StepKind = Literal[
 """What a step writes down. `begun` has the person's message, `model_call` says that a request goes
 out, `resumed` that another process goes on; the others have the outcome that the loop was told."""
 
-ExecutionStatus = Literal["submitted", "running", "waiting", "paused", "ended"]
-"""Taken and not begun; under way, or cut off; waiting for a person alone; stopped on purpose."""
+ExecutionStatus = Literal["submitted", "running", "paused", "ended"]
+"""Taken and not begun; under way, or cut off; stopped on purpose; with its result."""
 
 AnswerKind = Literal["decision", "input", "resolution", "cancel", "pause"]
 

@@ -83,6 +83,7 @@ async def opened(backend: TemporalBackend) -> AsyncIterator[TemporalBackend]:
         await backend.aclose()
 
 
+@pytest.mark.full
 async def test_a_run_is_performed_by_a_worker_that_makes_the_agent_itself(
     place: TemporalPlace, ran: Path, tmp_path: Path
 ) -> None:

@@ -69,7 +69,8 @@ class TemporalBackend(AddressedBackend):
     could stop it is ended here, without Temporal. `now` returns seconds since the epoch, `listener`
     is that of the event log.
 
-    From `open` to `aclose` it looks whether Temporal answers: `failure` says why it does not.
+    It looks whether Temporal answers, as long as it is open, and `failure` says why it does not:
+    from the first run on, with a listener at once.
     """
 
     def __init__(
@@ -101,9 +102,13 @@ class TemporalBackend(AddressedBackend):
 
     async def open(self) -> Stores:
         stores = await super().open()
+        if self._listens:
+            self._begin_to_look()
+        return stores
+
+    def _begin_to_look(self) -> None:
         if self._looking is None:
             self._looking = asyncio.ensure_future(self._look())
-        return stores
 
     async def aclose(self) -> None:
         if self._looking is not None:
@@ -115,6 +120,7 @@ class TemporalBackend(AddressedBackend):
         """See `Backend.perform`. Raises HarnessError with a worker's words where none can, and
         StoreError (`temporal_unreachable`) where the run could not be given to Temporal."""
         stores, run_id = await self.open(), turn.run_id
+        self._begin_to_look()
         executions = executions_of(stores)
         given = await self._unless_stopped(executions, run_id, self._taken(turn), is_here=True)
         if given is None:
@@ -222,6 +228,7 @@ class TemporalBackend(AddressedBackend):
         self, stores: Stores, crew: Crew, queue: str, *, grace: float = 0.0
     ) -> AsyncIterator[None]:
         client, workflows = await self._connected(), await self._workflows()
+        self._begin_to_look()
         own = own_queue(queue)
         claims = Claims(stores, crew, workflows.tell, own)
         async with working(client, queue, own, claims, grace=grace):

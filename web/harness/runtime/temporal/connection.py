@@ -269,7 +269,7 @@ def missing_of(error: StoreError) -> Missing:
 
 def _unreachable(why: str, *, transient: bool = True) -> StoreError:
     return StoreError(
-        f"Temporal cannot be reached: {why[:300]}",
+        f"Temporal cannot be reached: {why[:300].rstrip('.')}.",
         hint="The message is kept. Go on with it when Temporal is there again.",
         code=UNREACHABLE,
         transient=transient,

@@ -115,13 +115,14 @@ class SqliteAtOnce:
 
     async def write_awaiting(self, work: Work[Any]) -> Done:
         """The same in many turns, of work that waits for other things too."""
-        connection = await self._do(self._begin)
-        transaction = _AwaitedTransaction(connection, self._do)
         try:
+            connection = await self._do(self._begin)
+            transaction = _AwaitedTransaction(connection, self._do)
             result = await work(transaction)
             await self._do(lambda: connection.execute("COMMIT"))
         except BaseException:
-            await self._do(lambda: _roll_back(connection))
+            # Whoever is cancelled may have it begun by now.
+            await self._do(self._roll_back)
             raise
         return Done(transaction.signals, result)
 
@@ -165,19 +166,18 @@ class SqliteAtOnce:
             result = _without_waiting(work(transaction))
             connection.execute("COMMIT")
         except BaseException:
-            _roll_back(connection)
+            self._roll_back()
             raise
         return Done(transaction.signals, result)
+
+    def _roll_back(self) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
 
 
 def _without_waiting(work: Awaitable[T]) -> T:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections import deque
 from pathlib import Path
 
 _PROC = Path("/proc")
 
-_given_up: set[str] = set()
+_given_up: deque[str] = deque(maxlen=1_000)
+"""The newest alone: for others, too, each ends with time."""
 
 
 def new_holder(presence: str = "") -> str:
@@ -25,7 +27,7 @@ def presence_of(holder: str) -> str:
 
 def give_up(holder: str) -> None:
     """Notes that a holder of this process has let go, though that could not be written."""
-    _given_up.add(holder)
+    _given_up.append(holder)
 
 
 def has_given_up(holder: str) -> bool:

@@ -12,7 +12,7 @@ from web.harness.sessions.sql.cache import Cached
 from web.harness.values.codec import message_from_json, message_to_json
 from web.harness.values.errors import StoreError
 from web.harness.values.json_form import JsonRefused, json_copy
-from web.harness.values.messages import Message
+from web.harness.values.messages import Message, ToolResultBlock
 
 HISTORY = ""
 """The name that the history has among the conversations of a session."""
@@ -32,6 +32,17 @@ class Changes:
     new_names: list[str] = field(default_factory=list)
     messages: list[tuple[str, int, str]] = field(default_factory=list)
     pictures: dict[str, bytes] = field(default_factory=dict)
+
+    def all_pictures(self) -> set[str]:
+        """The names of all pictures of the session, new or not."""
+        found: set[str] = set()
+        for messages in self.conversations.values():
+            for message in messages:
+                found.update(each.sha256 for each in message.pictures)
+                for block in message.content:
+                    if isinstance(block, ToolResultBlock):
+                        found.update(each.sha256 for each in block.pictures)
+        return found
 
 
 def changes_of(snapshot: SessionSnapshot, stored: Cached | None) -> Changes:

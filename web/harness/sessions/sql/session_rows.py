@@ -95,6 +95,8 @@ async def write(
         await _clear(transaction, head.key)
     await _write_state(transaction, head.key, changes, whole)
     await _write_messages(transaction, head.key, changes)
+    if whole or changes.cuts or changes.gone:
+        await _drop_pictures(transaction, head.key, changes)
     return revision
 
 
@@ -125,6 +127,18 @@ async def ids_of(
 async def _clear(transaction: Transaction, key: int) -> None:
     for table in ("harness_messages", "harness_conversations"):
         await transaction.do(f"DELETE FROM {table} WHERE session = :key", {"key": key})
+
+
+async def _drop_pictures(transaction: Transaction, key: int, changes: Changes) -> None:
+    """Those that no message has any more, as where a conversation was made shorter."""
+    rows = await transaction.rows(
+        "SELECT sha256 FROM harness_pictures WHERE session = :key", {"key": key}
+    )
+    if stored := {str(row[0]) for row in rows}:
+        await transaction.do(
+            "DELETE FROM harness_pictures WHERE session = :key AND sha256 = :sha256",
+            [{"key": key, "sha256": each} for each in sorted(stored - changes.all_pictures())],
+        )
 
 
 async def _write_state(transaction: Transaction, key: int, changes: Changes, whole: bool) -> None:
