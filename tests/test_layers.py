@@ -36,17 +36,21 @@ def test_every_contract_is_kept() -> None:
 UNPLACED = [
     ("web/unplaced.py", "", "web.unplaced"),
     ("web/harness/unplaced.py", "", "web.harness.unplaced"),
+    ("web/chats/unplaced.py", "", "web.chats.unplaced"),
+    ("web/ui/unplaced.py", "", "web.ui.unplaced"),
 ]
 BREACHES = [
-    ("web/chats/wrong_1.py", "import web.ui", "web.chats.wrong_1 -> web.ui"),
-    ("web/chats/wrong_2.py", "import starlette", "web.chats.wrong_2 -> starlette"),
+    ("web/chats/runs/wrong_1.py", "import web.ui", "web.chats.runs.wrong_1 -> web.ui"),
+    ("web/chats/parts/wrong_2.py", "import starlette", "wrong_2 -> starlette"),
+    ("web/chats/runs/wrong_10.py", "import web.chats.storage", "wrong_10 -> web.chats.s"),
     ("web/harness/tools/wrong_3.py", "import web.chats", "web.harness.tools.wrong_3 -> web.chats"),
     ("web/harness/tools/wrong_4.py", "import web.harness.agent", "wrong_4 -> web.harness.agent"),
     ("web/harness/tools/wrong_5.py", "import jinja2", "web.harness.tools.wrong_5 -> jinja2"),
     ("web/harness/loop/wrong_6.py", "import time", "web.harness.loop.wrong_6 -> time"),
     ("web/harness/values/wrong_7.py", "import os.path", "web.harness.values.wrong_7 -> os"),
-    ("web/ui/wrong_8.py", "import asyncpg", "web.ui.wrong_8 -> asyncpg"),
-    ("web/ui/wrong_9.py", "from web.harness import Limits", "web.ui.wrong_9 -> web.harness"),
+    ("web/ui/api/wrong_8.py", "import asyncpg", "web.ui.api.wrong_8 -> asyncpg"),
+    ("web/ui/pages/wrong_9.py", "from web.harness import Limits", "wrong_9 -> web.harness"),
+    ("web/ui/layouts/wrong_11.py", "import web.ui.files", "wrong_11 -> web.ui.files"),
 ]
 
 

@@ -18,22 +18,21 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from web import __version__
-from web.chats.chat_limits import ChatLimits
-from web.chats.durability import Durability
-from web.chats.equipment import joined
-from web.chats.equipping import Equipment
-from web.chats.folders import ChatFolders
-from web.chats.memories import ChatMemories
-from web.chats.own_tools import OwnTools
-from web.chats.parts import Clock
-from web.chats.registry import Chats
-from web.chats.run_control import NoRunControl
-from web.chats.servers import Servers
-from web.chats.skills import ChatSkills
-from web.chats.snapshots import ChatSnapshots
-from web.chats.storing import ChatStores, at, in_memory
+from web.chats.files.folders import ChatFolders
+from web.chats.files.own_tools import OwnTools
+from web.chats.memories.memories import ChatMemories
+from web.chats.parts.channel import Clock
+from web.chats.records.chat_limits import ChatLimits
+from web.chats.registry.chats import Chats
+from web.chats.runs.durability import Durability
+from web.chats.runs.equipment import Equipment, joined
+from web.chats.runs.run_control import NoRunControl
+from web.chats.runs.turns import Turns
+from web.chats.servers.servers import Servers
+from web.chats.skills.skills import ChatSkills
+from web.chats.snapshots.snapshots import ChatSnapshots
+from web.chats.storage.chat_stores import ChatStores, at, in_memory
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Turns
 from web.harness.host import HarnessRuntime
 from web.harness.mcp.spec import ServerSpec
 from web.harness.providers import make_provider
@@ -65,46 +64,46 @@ from web.settings import (
     request_identity,
     token_store,
 )
+from web.ui.access.identity import RequestIdentity
+from web.ui.access.open_streams import OpenStreams
 from web.ui.added import Added
-from web.ui.api import api_routes
-from web.ui.api_attachments import MESSAGES, most_message_bytes
-from web.ui.approval_pages import approval_page_routes
-from web.ui.blobs import blob_routes
+from web.ui.api.attachments import MESSAGES, most_message_bytes
+from web.ui.api.routes import api_routes
 from web.ui.errors import ErrorAnswers, html_errors
-from web.ui.exact_routes import make_exact
-from web.ui.file_forms import file_form_routes
-from web.ui.file_pages import file_page_routes
+from web.ui.files.blobs import blob_routes
+from web.ui.files.file_forms import file_form_routes
+from web.ui.files.file_pages import file_page_routes
+from web.ui.files.upload_forms import UPLOADS, upload_form_routes
 from web.ui.form_data import MAX_TEXT_BYTES
-from web.ui.forms import MESSAGES as TYPED, form_routes
-from web.ui.fragments import Fragments
-from web.ui.identity import RequestIdentity
-from web.ui.loaded import LoadedChats
 from web.ui.markdown import prepare_block, render_block, warm
 from web.ui.memory_forms import memory_form_routes
-from web.ui.middleware import safety
-from web.ui.open_streams import OpenStreams
-from web.ui.pages import page_routes
-from web.ui.prompt_forms import prompt_form_routes
-from web.ui.resource_forms import resource_form_routes
-from web.ui.run_forms import run_form_routes
-from web.ui.run_pages import run_page_routes
-from web.ui.scripts import script_route, style_route
-from web.ui.server_forms import server_form_routes
+from web.ui.middleware.exact_routes import make_exact
+from web.ui.middleware.loaded_chats import LoadedChats
+from web.ui.middleware.safeguards import safety
+from web.ui.pages.approval_pages import approval_page_routes
+from web.ui.pages.forms import MESSAGES as TYPED, form_routes
+from web.ui.pages.pages import page_routes
+from web.ui.pages.token_pages import token_page_routes
+from web.ui.rendering.fragments import Fragments
+from web.ui.rendering.scripts import script_route, style_route
+from web.ui.rendering.store_words import store_words
+from web.ui.rendering.templating import make_environment
+from web.ui.runs.run_forms import run_form_routes
+from web.ui.runs.run_pages import run_page_routes
+from web.ui.servers.prompt_forms import prompt_form_routes
+from web.ui.servers.resource_forms import resource_form_routes
+from web.ui.servers.server_forms import server_form_routes
+from web.ui.servers.sign_in import sign_in_routes
 from web.ui.services import UiServices
-from web.ui.sign_in import sign_in_routes
-from web.ui.skill_forms import skill_form_routes
-from web.ui.skill_pages import skill_page_routes
 from web.ui.skill_uploads import MAX_UPLOAD_BYTES, SKILL_UPLOADS
+from web.ui.skills.skill_forms import skill_form_routes
+from web.ui.skills.skill_pages import skill_page_routes
 from web.ui.snapshot_forms import (
     FORM_BYTES as SNAPSHOT_FORM_BYTES,
     SNAPSHOTS,
     snapshot_form_routes,
 )
-from web.ui.store_words import store_words
-from web.ui.stream import stream_routes
-from web.ui.templating import make_environment
-from web.ui.token_pages import token_page_routes
-from web.ui.upload_forms import UPLOADS, upload_form_routes
+from web.ui.stream.stream import stream_routes
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant in a web chat. Answer in markdown. "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
-from web.chats.attachments import AttachmentLimits
-from web.chats.equipping import TurnLimits
+from web.chats.records.attachments import AttachmentLimits
+from web.chats.runs.equipment import TurnLimits
 from web.harness.builtin.file_limits import FileLimits
-from web.ui.upload_forms import FORM_BYTES
+from web.ui.files.upload_forms import FORM_BYTES
 
 
 class ServerLimits(BaseModel):

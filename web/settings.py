@@ -34,7 +34,7 @@ from web.harness.values.usage import Prices
 from web.paths import default_data_dir
 from web.server_limits import ServerLimits
 from web.setting_faults import said_of
-from web.ui.identity import (
+from web.ui.access.identity import (
     LocalPerson,
     RequestIdentity,
     check_reach,

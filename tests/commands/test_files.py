@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from web.__main__ import main
-from web.chats.presence import STORED, Presence
+from web.chats.files.presence import STORED, Presence
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.builtin.versions import Origin
 

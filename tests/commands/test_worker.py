@@ -15,8 +15,8 @@ import pytest
 
 from tests.support.environment import CHECKOUT, environment
 from tests.support.temporal_runs import TemporalPlace
-from web.chats.records import ChatRecord
-from web.chats.stored_records import StoredChatRecords
+from web.chats.records.records import ChatRecord
+from web.chats.storage.stored_records import StoredChatRecords
 from web.chats.tasks import TaskOwner
 from web.harness.agent.agent import Agent
 from web.harness.runtime.backend import Performed, Turn, executions_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from web.chats.records import ChatRecord, ChatRecords, InMemoryChatRecords
+from web.chats.records.records import ChatRecord, ChatRecords, InMemoryChatRecords
 from web.harness.sessions.identity import HarnessIdentity
 
 pytestmark = pytest.mark.anyio

@@ -15,19 +15,18 @@ from tests.support.folders import NO_FOLDER
 from tests.support.scripted_provider import ScriptedProvider
 from tests.support.skills import no_skills
 from web.chats.chat import Chat, Turn
-from web.chats.chat_limits import ChatLimits
-from web.chats.equipment import joined
-from web.chats.equipping import Equipment, TurnLimits
-from web.chats.folders import ChatFolders
-from web.chats.kinds import PartData
-from web.chats.memories import ChatMemories
-from web.chats.parts import Clock
-from web.chats.records import InMemoryChatRecords
-from web.chats.registry import Chats
-from web.chats.servers import Servers
-from web.chats.skills import ChatSkills
+from web.chats.files.folders import ChatFolders
+from web.chats.memories.memories import ChatMemories
+from web.chats.parts.channel import Clock
+from web.chats.parts.kinds import PartData
+from web.chats.records.chat_limits import ChatLimits
+from web.chats.records.records import InMemoryChatRecords
+from web.chats.registry.chats import Chats
+from web.chats.runs.equipment import Equipment, TurnLimits, joined
+from web.chats.runs.turns import Turns
+from web.chats.servers.servers import Servers
+from web.chats.skills.skills import ChatSkills
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Turns
 from web.harness.host import HarnessRuntime
 from web.harness.mcp.spec import ServerSpec
 from web.harness.resources import ResourcePool

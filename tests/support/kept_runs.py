@@ -6,9 +6,9 @@ import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 
-from web.chats.asked import find_uncertain
 from web.chats.chat import Chat
-from web.chats.run_words import INTERRUPTED, RESUMED
+from web.chats.transcript.asked import find_uncertain
+from web.chats.transcript.run_words import INTERRUPTED, RESUMED
 from web.harness.loop.actions import CallSettled, CallsStarted, ModelAnswered, ProposedCall
 from web.harness.sessions.event_log import EventLog
 from web.harness.sessions.journal import CallRecord, NumberedStep, Step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from web.chats.skills import ChatSkills
+from web.chats.skills.skills import ChatSkills
 from web.chats.tasks import TaskOwner
 from web.harness.skills.library import SkillLibrary
 

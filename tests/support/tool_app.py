@@ -19,15 +19,15 @@ from tests.support.kept_runs import KeptRuns
 from tests.support.scripted_provider import ScriptedProvider
 from tests.support.skills import no_skills
 from web.chats.chat import Chat
-from web.chats.chat_limits import ChatLimits
-from web.chats.equipping import Equipment, TurnLimits
-from web.chats.folders import ChatFolders
-from web.chats.parts import Clock
-from web.chats.records import InMemoryChatRecords
-from web.chats.registry import Chats
-from web.chats.snapshots import ChatSnapshots
+from web.chats.files.folders import ChatFolders
+from web.chats.parts.channel import Clock
+from web.chats.records.chat_limits import ChatLimits
+from web.chats.records.records import InMemoryChatRecords
+from web.chats.registry.chats import Chats
+from web.chats.runs.equipment import Equipment, TurnLimits
+from web.chats.runs.turns import Turns
+from web.chats.snapshots.snapshots import ChatSnapshots
 from web.chats.tasks import TaskOwner
-from web.chats.turns import Turns
 from web.harness.host import HarnessRuntime
 from web.harness.sessions.event_log import EventLog, InMemoryEventLog
 from web.harness.sessions.identity import HarnessIdentity
@@ -36,26 +36,26 @@ from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import KeepBlob, Tool
 from web.harness.values.config import AgentConfig, ModelName
 from web.paths import static_dir, templates_dir
-from web.ui.api import api_routes
-from web.ui.approval_pages import approval_page_routes
-from web.ui.blobs import blob_routes
+from web.ui.access.identity import Headers
+from web.ui.access.open_streams import OpenStreams
+from web.ui.api.routes import api_routes
 from web.ui.errors import ErrorAnswers, html_errors
-from web.ui.file_forms import file_form_routes
-from web.ui.file_pages import file_page_routes
-from web.ui.forms import form_routes
-from web.ui.fragments import Fragments
-from web.ui.identity import Headers
+from web.ui.files.blobs import blob_routes
+from web.ui.files.file_forms import file_form_routes
+from web.ui.files.file_pages import file_page_routes
 from web.ui.markdown import prepare_block, render_block
-from web.ui.middleware import safety
-from web.ui.open_streams import OpenStreams
-from web.ui.pages import page_routes
-from web.ui.run_forms import run_form_routes
-from web.ui.run_pages import run_page_routes
-from web.ui.scripts import script_route, style_route
+from web.ui.middleware.safeguards import safety
+from web.ui.pages.approval_pages import approval_page_routes
+from web.ui.pages.forms import form_routes
+from web.ui.pages.pages import page_routes
+from web.ui.rendering.fragments import Fragments
+from web.ui.rendering.scripts import script_route, style_route
+from web.ui.rendering.templating import make_environment
+from web.ui.runs.run_forms import run_form_routes
+from web.ui.runs.run_pages import run_page_routes
 from web.ui.services import UiServices
 from web.ui.snapshot_forms import snapshot_form_routes
-from web.ui.stream import stream_routes
-from web.ui.templating import make_environment
+from web.ui.stream.stream import stream_routes
 
 USER = "x-user"
 """The header that says who asks, for tests with several people."""

@@ -24,9 +24,9 @@ from tests.support.authorization_server import realm, sent_back
 from tests.support.mcp_wire import NOTES
 from tests.support.pictures import png
 from tests.support.scripted_provider import ScriptedProvider, calls, says
-from web.chats.offers import ref_of
-from web.chats.run_files import RunFile, write_run_file
-from web.chats.step_kinds import ShownStep
+from web.chats.servers.offers import ref_of
+from web.chats.steps.run_files import RunFile, write_run_file
+from web.chats.steps.step_kinds import ShownStep
 
 OWNER, EVE = "ann", "eve"
 SECRET = "zanzibar"

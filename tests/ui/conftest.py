@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.ui.elements import render_plainly
-from web.chats.parts import Channel, Clock
+from web.chats.parts.channel import Channel, Clock
 from web.paths import templates_dir
-from web.ui.fragments import Fragments
-from web.ui.templating import make_environment
+from web.ui.rendering.fragments import Fragments
+from web.ui.rendering.templating import make_environment
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 
 from markupsafe import escape
 
-from web.chats.kinds import Call, CallStatus, PartData
 from web.chats.markdown.blocks import Block
-from web.chats.parts import Channel
-from web.ui.fragments import Fragments
+from web.chats.parts.channel import Channel
+from web.chats.parts.kinds import Call, CallStatus, PartData
+from web.ui.rendering.fragments import Fragments
 
 VOID = {"input", "img", "br", "hr", "meta", "link"}
 

@@ -10,12 +10,12 @@ from typing import cast
 import pytest
 from hypothesis import given, strategies as st
 
-from web.chats.asked import Asked
-from web.chats.kinds import Call
+from web.chats.parts.kinds import Call
+from web.chats.transcript.asked import Asked
 from web.harness.values.events import ApprovalRequired
 from web.harness.values.messages import JsonObject
-from web.ui.approval_pages import PAGE_LINES, PLANS_KEPT, WholePage, whole_page
-from web.ui.unseen import hides
+from web.ui.pages.approval_pages import PAGE_LINES, PLANS_KEPT, WholePage, whole_page
+from web.ui.rendering.unseen import hides
 
 
 def asked(text: str, **arguments: object) -> Asked:

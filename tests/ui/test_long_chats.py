@@ -14,7 +14,7 @@ import pytest
 from tests.support.kept import Restarts, restarts
 from tests.support.stores import SqlPlace, new_place
 from web.chats.chat import Turn
-from web.chats.journal import TurnBegun, TurnSent, entry_to_event, journal_of
+from web.chats.journal.journal import TurnBegun, TurnSent, entry_to_event, journal_of
 from web.commands.server import COLLECT_AFTER
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.kept import Restarts, many_chats, restarts
 from tests.support.stores import new_place
-from web.chats.keeping import PAGE_ROWS
+from web.chats.storage.loading import PAGE_ROWS
 
 pytestmark = pytest.mark.anyio
 

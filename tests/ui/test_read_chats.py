@@ -14,7 +14,7 @@ from web.chats.chat import Chat
 from web.harness.values.events import TextDelta
 from web.harness.values.messages import Message
 from web.harness.values.model import ModelDone, TextChunk
-from web.ui.api import _whole
+from web.ui.api.routes import _whole
 
 pytestmark = pytest.mark.anyio
 

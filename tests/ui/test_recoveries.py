@@ -11,7 +11,7 @@ import pytest
 from tests.support.app_server import refusal
 from tests.support.scripted_provider import ScriptedProvider, says
 from tests.support.tool_app import USER, ToolServer, tool_server
-from web.chats.run_control import MAX_RECOVERY_CHARS
+from web.chats.runs.run_control import MAX_RECOVERY_CHARS
 from web.harness.values.events import RecoveryRequired, ToolCallStart
 from web.harness.values.model import ModelDone, TextChunk
 

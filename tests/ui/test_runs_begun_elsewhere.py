@@ -13,7 +13,7 @@ from tests.support.kept import Restarts, page_of, restarts, until
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.stores import SqlPlace, new_place
 from web.chats.chat import Turn
-from web.chats.journal import (
+from web.chats.journal.journal import (
     StopAsked,
     TurnBegun,
     TurnSent,

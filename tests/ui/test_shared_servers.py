@@ -12,11 +12,11 @@ import pytest
 from tests.support.app_server import plain_client
 from tests.support.two_people import EVE, SECRET, USER, House, Row, two_people
 from web.chats.chat import Chat
-from web.chats.kinds import Server, ServerSignIn
-from web.chats.parts import Channel, Clock
-from web.chats.records import ChatRecord
-from web.chats.shared_servers import shown_to
-from web.chats.transcript import Transcript
+from web.chats.parts.channel import Channel, Clock
+from web.chats.parts.kinds import Server, ServerSignIn
+from web.chats.records.records import ChatRecord
+from web.chats.servers.shared_servers import shown_to
+from web.chats.transcript.transcript import Transcript
 from web.harness.mcp.status import LogLine
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 

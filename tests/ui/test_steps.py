@@ -13,12 +13,12 @@ import pytest
 from tests.support.app_server import refusal
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.tool_app import USER, ToolServer, tool_server
-from web.chats.run_files import is_run_file
+from web.chats.steps.run_files import is_run_file
 from web.harness.loop.actions import Condensed
 from web.harness.sessions.journal import Step
 from web.harness.tools.tool import KeepBlob, PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.values.messages import JsonObject, Message, TextBlock
-from web.ui.run_pages import PAGE_STEPS, SHOWN_CHARS
+from web.ui.runs.run_pages import PAGE_STEPS, SHOWN_CHARS
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from tests.support.kept import Restarts, page_of, restarts, until
 from tests.support.scripted_provider import ScriptedProvider, breaks, calls, says
 from tests.support.stores import SqlPlace, new_place
 from web.chats.chat import Turn
-from web.chats.journal import TurnBegun, TurnSent, entry_to_event
+from web.chats.journal.journal import TurnBegun, TurnSent, entry_to_event
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.values.events import RunResult
 from web.harness.values.model import ModelDone, TextChunk

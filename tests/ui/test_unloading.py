@@ -16,7 +16,7 @@ from tests.support.kept import page_of, until
 from tests.support.pictures import png
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.app import create_app
-from web.chats.registry import Chats
+from web.chats.registry.chats import Chats
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.values.model import ModelDone, TextChunk
 from web.server_limits import ServerLimits

@@ -6,17 +6,17 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from web.chats.asked import AskedQuestions
-from web.chats.attachments import shown_attachment
-from web.chats.blobs import BlobStore, InMemoryBlobs
-from web.chats.block_forms import without_bytes
-from web.chats.commands import CommandList
-from web.chats.kinds import Behind, ChatState, Grant, Head, Queued
-from web.chats.offer_kinds import Attachment
-from web.chats.parts import Channel
-from web.chats.records import UNTITLED, ChatRecord
-from web.chats.spending import Spending
-from web.chats.transcript import Transcript
+from web.chats.parts.channel import Channel
+from web.chats.parts.command_list import CommandList
+from web.chats.parts.kinds import Behind, ChatState, Grant, Head, Queued
+from web.chats.parts.offer_kinds import Attachment
+from web.chats.records.attachments import shown_attachment
+from web.chats.records.blobs import BlobStore, InMemoryBlobs
+from web.chats.records.block_forms import without_bytes
+from web.chats.records.records import UNTITLED, ChatRecord
+from web.chats.transcript.asked import AskedQuestions
+from web.chats.transcript.spending import Spending
+from web.chats.transcript.transcript import Transcript
 from web.harness.agent.agent import Agent
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.sessions.identity import HarnessIdentity

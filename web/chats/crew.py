@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from web.chats.blobs import StoredBlobs
 from web.chats.chat import Chat, Turn
-from web.chats.driving import Driver
-from web.chats.durable_turns import without_run
-from web.chats.parts import Channel, Clock
-from web.chats.records import ChatRecord, ChatRecords
-from web.chats.registry import Chats
+from web.chats.parts.channel import Channel, Clock
+from web.chats.records.blobs import StoredBlobs
+from web.chats.records.records import ChatRecord, ChatRecords
+from web.chats.registry.chats import Chats
+from web.chats.runs.driver import Driver
+from web.chats.runs.durable_turns import without_run
 from web.chats.tasks import TaskOwner
-from web.chats.transcript import Transcript
+from web.chats.transcript.transcript import Transcript
 from web.harness.host import ExecutionServices
 from web.harness.runtime.backend import Turn as RunTurn
 from web.harness.runtime.fitting import check_fitting, needed_tools

@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
 
 def left_behind(root: Path) -> list[LeftBehind]:
     """The folders below `root` that no chat of a running server has, the longest unused first."""
-    from web.chats.presence import running_servers
+    from web.chats.files.presence import running_servers
 
     running = running_servers(root)
     try:
@@ -114,7 +114,7 @@ def left_behind(root: Path) -> list[LeftBehind]:
 
 
 def _judged(folder: Path, running: frozenset[str]) -> LeftBehind | None:
-    from web.chats.presence import STORED
+    from web.chats.files.presence import STORED
     from web.harness.builtin.marker import read_marker
 
     marker = read_marker(folder)
@@ -145,7 +145,7 @@ def _walk(folder: Path) -> Iterator[os.stat_result]:
 
 
 def _remove(found: list[LeftBehind], root: Path) -> int:
-    from web.chats.folders import remove_folder
+    from web.chats.files.folders import remove_folder
 
     failed = removed = 0
     # A server may have been started, and a person may have thought for long.

@@ -12,11 +12,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from web.harness.values.errors import HarnessError
-from web.ui.identity import TokenIdentity
-from web.ui.pages import error_line, error_page
+from web.ui.access.identity import TokenIdentity
+from web.ui.pages.pages import error_line, error_page
+from web.ui.pages.token_pages import sign_in_page
+from web.ui.pages.typed_text import typed
 from web.ui.services import UiServices
-from web.ui.token_pages import sign_in_page
-from web.ui.typed import typed
 
 log = logging.getLogger(__name__)
 

@@ -11,15 +11,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from web.chats.actions.memory_actions import add_memory, edit_memory, forget_memory, restore_memory
 from web.chats.chat import Chat
-from web.chats.memory_deeds import add_memory, edit_memory, forget_memory, restore_memory
-from web.chats.memory_shelf import Memory
+from web.chats.memories.memory_shelf import Memory
 from web.harness.values.errors import HarnessError, NotFound
 from web.ui.errors import status_of
 from web.ui.form_data import Fields
-from web.ui.forms import by_script, of_a_chat, stay, told
 from web.ui.markdown import render, with_files
-from web.ui.pages import theme_of
+from web.ui.pages.forms import by_script, of_a_chat, stay, told
+from web.ui.pages.pages import theme_of
 from web.ui.services import UiServices
 
 MARKDOWN_CHARS = 70_000

@@ -11,20 +11,20 @@ from jinja2 import Environment
 from starlette.requests import HTTPConnection
 
 from web.chats.chat import Chat
-from web.chats.opened_runs import OpenedRuns
-from web.chats.registry import Chats
-from web.chats.run_control import NoRunControl, RunControl
-from web.chats.snapshots import ChatSnapshots
+from web.chats.registry.chats import Chats
+from web.chats.runs.run_control import NoRunControl, RunControl
+from web.chats.snapshots.snapshots import ChatSnapshots
+from web.chats.steps.opened_runs import OpenedRuns
 from web.harness.builtin.chat_files import ChatFiles
 from web.harness.sessions.event_log import EventLog
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.skills.library import identity_folder
 from web.harness.tools.tool import Tool
 from web.harness.values.errors import HarnessError
-from web.ui.fragments import Fragments
-from web.ui.identity import RequestIdentity, unknown_identity
-from web.ui.known_streams import KnownStreams
-from web.ui.open_streams import OpenStreams
+from web.ui.access.identity import RequestIdentity, unknown_identity
+from web.ui.access.known_streams import KnownStreams
+from web.ui.access.open_streams import OpenStreams
+from web.ui.rendering.fragments import Fragments
 from web.ui.skill_uploads import SkillUploads
 
 PERSON_HEADER = "harness-person"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
-from web.chats.skill_shelf import SkillShelf
+from web.chats.skills.skill_shelf import SkillShelf
 from web.harness.skills.limits import SkillLimits
 from web.harness.skills.uploads import UploadedFile
 from web.harness.skills.writing import Installed

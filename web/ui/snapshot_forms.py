@@ -10,13 +10,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
-from web.chats.chat_limits import check_request_id
-from web.chats.run_files import is_run_file
+from web.chats.records.chat_limits import check_request_id
+from web.chats.steps.run_files import is_run_file
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.values.errors import HarnessError, LimitExceeded
 from web.harness.values.text import amount
 from web.ui.form_data import fields_of, read_form
-from web.ui.forms import leave
+from web.ui.pages.forms import leave
 from web.ui.services import UiServices
 
 SNAPSHOTS = re.compile(r"(?:/api)?/chats/from-snapshot|/api/opened-runs")

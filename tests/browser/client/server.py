@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.browser.client.pages import STYLE, chat_page
 from tests.support.environment import CHECKOUT
-from web.chats.kinds import PartData
-from web.chats.parts import Channel, Clock, Watcher
+from web.chats.parts.channel import Channel, Clock, Watcher
+from web.chats.parts.kinds import PartData
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"

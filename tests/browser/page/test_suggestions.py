@@ -15,7 +15,7 @@ from tests.support.app_server import served
 from web.app import create_app
 from web.harness.providers.demo.provider import DemoProvider
 from web.settings import Settings
-from web.ui.pages import SUGGESTIONS
+from web.ui.pages.pages import SUGGESTIONS
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page

@@ -21,8 +21,8 @@ from web.demos.crash.story import StoryProvider
 from web.demos.crash.tools import QUICK, Times, crash_tools
 from web.settings import Settings
 from web.ui.added import Added
-from web.ui.forms import by_script, read_fields
-from web.ui.pages import theme_of
+from web.ui.pages.forms import by_script, read_fields
+from web.ui.pages.pages import theme_of
 from web.ui.services import UiServices
 
 KILL = "/demo/kill"

@@ -1,0 +1,1 @@
+"""What chats remember of a person."""

@@ -1,0 +1,1 @@
+"""Chats in a durable store: loaded, listed, written, and shared with other servers."""

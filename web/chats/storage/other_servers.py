@@ -1,0 +1,130 @@
+"""What other servers on the same store do with chats: it is shown here, too."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from web.chats.chat import Chat
+from web.chats.records.records import ChatRecord
+from web.chats.storage.deleting import Deleting
+from web.chats.storage.loading import Kept, show_row
+from web.chats.storage.orphans import Orphans
+from web.chats.storage.stored_records import record_form, with_blocks
+from web.harness.sessions.identity import HarnessIdentity
+from web.harness.tools.permissions import Permissions
+from web.harness.values.errors import HarnessError
+
+log = logging.getLogger(__name__)
+
+_Key = tuple[HarnessIdentity, str]
+
+
+class OtherServers(Deleting):
+    """The part of `Chats` that follows other servers. In memory there are none."""
+
+    _orphans: Orphans
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed: set[_Key] = set()
+        self._looking = False
+
+    def start(self) -> None:
+        super().start()
+        if self.kept is not None:
+            self._orphans = Orphans(
+                self._tasks,
+                self._sessions,
+                self.kept.records,
+                lambda key: key in self._chats,
+                self.load,
+            )
+            self.kept.records.listen(self._heard_record)
+            self._tasks.create_task(self._orphans.look_around())
+
+    def _heard_record(self, changed: _Key | None) -> None:
+        if changed is not None:
+            self._changed.add(changed)
+            self._orphans.heard(changed)
+        else:
+            self._orphans.missed()
+            # It may be any: of those that are on a page, each is looked at.
+            self._changed.update(self._chats)
+        if self._changed and not self._looking:
+            self._looking = True
+            self._tasks.create_task(self._look_at_records())
+
+    async def _look_at_records(self) -> None:
+        try:
+            while self._changed and self.kept is not None:
+                key = self._changed.pop()
+                if key[0] in self._places and not self.kept.records.is_waiting(*key):
+                    await self._look_at(self.kept, key)
+        finally:
+            self._looking = False
+
+    async def _look_at(self, kept: Kept, key: _Key) -> None:
+        chat = self._chats.get(key)
+        before = chat.record if chat is not None else None
+        try:
+            record = await kept.records.get(*key)
+        except HarnessError as error:
+            log.warning("A chat that changed could not be read: %s", error.message)
+            return
+        chat = self._chats.get(key)
+        if (chat.record if chat is not None else None) is not before:
+            return  # It changed here meanwhile, and what is here is newer.
+        if kept.records.is_waiting(*key):
+            return
+        if chat is None:
+            self._show_unloaded(key, record)
+        elif record is None:
+            if chat.turn is None and key[1] not in self._purges:
+                await self._forget_here(kept, chat)
+        elif record_form(record) != record_form(chat.record):
+            self._take_record(kept, chat, record)
+
+    def _show_unloaded(self, key: _Key, record: ChatRecord | None) -> None:
+        identity, chat_id = key
+        side_bar, place = self.side_bar(identity), self._places.get(identity)
+        if record is None:
+            side_bar.remove(f"r-{chat_id}")
+            side_bar.remove(f"z-{chat_id}")
+        elif record.deleted_at is not None:
+            self._show_deleted(identity, record)
+        elif place is None or record.order >= place.place:
+            side_bar.remove(f"z-{chat_id}")
+            show_row(side_bar, record)
+
+    def _take_record(self, kept: Kept, chat: Chat, record: ChatRecord) -> None:
+        """What another server wrote of a chat that is in memory here, too."""
+        was_deleted = chat.is_deleted
+        known = {each.id: each.block for each in chat.record.attachments}
+        known.update(kept.follower.attached(chat))
+        if record.grants != chat.record.grants and chat.turn is None:
+            for tool in chat.grants:
+                chat.channel.remove(f"g-{tool}")
+            chat.permissions = Permissions(grants=record.grants)
+        chat.record = with_blocks(record, known.get)
+        chat.show_attachments()
+        chat.show_grants()
+        if chat.is_deleted and not was_deleted:
+            self._show_deleted(chat.identity, record)
+            chat.channel.end("deleted")
+        elif was_deleted and not chat.is_deleted:
+            if (purge := self._purges.pop(chat.id, None)) is not None:
+                purge.cancel()
+            self._show_restored(chat)
+        chat.channel.touch()
+        self.show(chat)
+
+    async def _forget_here(self, kept: Kept, chat: Chat) -> None:
+        """Another server deleted it for good."""
+        self.side_bar(chat.identity).remove(f"r-{chat.id}")
+        chat.record = replace(chat.record, deleted_at=chat.record.deleted_at or self._now())
+        chat.channel.end("deleted")
+        await asyncio.sleep(0)
+        kept.follower.close(chat)
+        await self._leave(chat)

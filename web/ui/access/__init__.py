@@ -1,0 +1,1 @@
+"""Who asks, and how many event streams are open for those who may."""

@@ -1,0 +1,1 @@
+"""The files of chats as a browser gets them: listed, shown, downloaded, sent in."""

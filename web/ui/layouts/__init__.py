@@ -1,0 +1,1 @@
+"""How the content of a file is laid out, in a process of its own."""

@@ -1,0 +1,1 @@
+"""The steps of runs, and what a person does with a run."""

@@ -1,0 +1,1 @@
+"""The page's event stream: frames of what changed, and how often they are sent."""
