@@ -55,6 +55,7 @@ const live = new Live(page, [chat, "chats"], timesFor(Number(body.dataset.beatSe
   },
   state(state) {
     banner.connection(state);
+    body.dataset.link = state;
     if (state === "live") reachable();
   },
 });

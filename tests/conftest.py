@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,9 @@ from tests.support.environment import is_ours
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
+
+    from tests.support.stores import SqlPlace
+    from web.harness.sessions.opening import Stores
 
 # Thousands of tests are made at the start and stay till the end. Until they are there nothing is
 # looked through for garbage, and they never are: it took a quarter of the time that this takes.
@@ -66,3 +70,25 @@ async def page(chromium: Browser) -> AsyncIterator[Page]:
     context.set_default_timeout(10_000)
     yield await context.new_page()
     await context.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """The kinds of database that a test with `place` runs over; `stores.on` names others."""
+    return str(request.param)
+
+
+@pytest.fixture
+async def place(database_kind: str, tmp_path: Path) -> AsyncIterator[SqlPlace]:
+    """A new database, opened anew for each that asks."""
+    from tests.support.stores import new_database
+
+    place = await new_database(database_kind, tmp_path)
+    yield place
+    await place.aclose()
+
+
+@pytest.fixture
+async def here(place: SqlPlace) -> Stores:
+    """The stores of one server on `place`."""
+    return await place.backend()

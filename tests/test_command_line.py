@@ -18,7 +18,8 @@ import httpx
 import pytest
 
 from tests.support.environment import CHECKOUT, environment
-from tests.support.mcp_wire import is_alive, words_in
+from tests.support.mcp_wire import words_in
+from tests.support.processes import is_alive, run_code
 from tests.support.serving import PROGRAM, serving
 
 
@@ -56,6 +57,7 @@ def long(arguments: list[str], words: list[str]) -> Any:
         (["serve", "--frobnicate"], ["--frobnicate", "'harness-web serve --help'"]),
         long(["serve", "--por", "1"], ["--por"]),
         (["frobnicate"], ["frobnicate", "serve"]),
+        long(["demo", "frobnicate"], ["'frobnicate'", "(choose from 'crash')"]),
         (["serve", "--port"], ["--port", "argument"]),
         long(["serve", "--port", "http"], ["--port", "'http'", "0 to 65535"]),
         long(["serve", "--port", "65536"], ["--port", "'65536'", "0 to 65535"]),
@@ -105,12 +107,6 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
         ("sqlite:///{folder}/file/chats.sqlite3", "cannot be opened", 1),
         pytest.param("sqlite:///{folder}/file.sqlite3", "damaged", 1, marks=pytest.mark.full),
         pytest.param("sqlite:///{folder}/newer.sqlite3", "schema 99", 1, marks=pytest.mark.full),
-        pytest.param(
-            "postgresql://me:sesame@127.0.0.1:1/chats",
-            "cannot be reached",
-            1,
-            marks=pytest.mark.full,
-        ),
     ],
 )
 def test_a_store_that_cannot_be_used_is_one_clear_line(
@@ -125,6 +121,17 @@ def test_a_store_that_cannot_be_used_is_one_clear_line(
     done = run("serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--store", address)
     assert words in only_line(done)
     assert done.returncode == code
+    assert "sesame" not in done.stderr
+
+
+@pytest.mark.full
+def test_while_postgresql_is_waited_for_a_line_says_so(tmp_path: Path) -> None:
+    address = "postgresql://me:sesame@127.0.0.1:1/chats"
+    done = run("serve", "--port", "0", "--data-dir", str(tmp_path), "--store", address)
+    waiting, refused = done.stderr.splitlines()
+    assert waiting == "harness-web: waiting for PostgreSQL."
+    assert "cannot be reached" in refused
+    assert done.returncode == 1
     assert "sesame" not in done.stderr
 
 
@@ -148,15 +155,7 @@ def test_without_its_package_temporal_is_refused_before_anything_is_made(tmp_pat
         "import sys; sys.modules['temporalio'] = None; from web.__main__ import main; "
         f"sys.exit(main({options!r}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=CHECKOUT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    done = run_code(script)
     assert "The package for Temporal is not installed." in only_line(done)
     assert done.returncode == 2
     assert list(tmp_path.iterdir()) == []
@@ -177,6 +176,15 @@ def test_a_variable_that_is_no_setting_is_told_and_serves_all_the_same(tmp_path:
         assert server.process.wait(timeout=10) == 0
         (line,) = server.stderr().splitlines()
     assert line.startswith("harness-web: HARNESS_WEB_FOO is not a setting")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("variable", ["MEMORY_DIR", "MCP_TOKENS"])
+def test_what_cannot_be_written_elsewhere_is_one_clear_line(tmp_path: Path, variable: str) -> None:
+    given = {f"HARNESS_WEB_{variable}": "/proc/nothing-can-be-made-here"}
+    done = run("serve", "--port", "0", "--data-dir", str(tmp_path), **given)
+    assert "/proc/nothing-can-be-made-here cannot be " in only_line(done)
+    assert done.returncode in (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -241,15 +249,8 @@ def test_help_loads_nothing_heavy() -> None:
         "except SystemExit: pass\n"
         "print('loaded:', *sorted({name.partition('.')[0] for name in sys.modules}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=CHECKOUT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
+    done = run_code(script)
+    assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.rpartition("loaded:")[2].split())
     assert loaded & {"starlette", "uvicorn", "pydantic", "jinja2", "mcp", "httpx"} == set()
 

@@ -22,6 +22,7 @@ from web.settings import (
     Settings,
     configured_servers,
     read_settings,
+    request_identity,
     token_store,
     unknown_variables,
 )
@@ -155,6 +156,33 @@ def test_a_refused_address_of_a_model_does_not_repeat_its_password() -> None:
         read_settings()
     assert "ANTHROPIC_BASE_URL" in refusal.value.message
     assert SECRET not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("store", "sqlite:chats", "--store: 'sqlite:chats' is no store."),
+        ("store", f"mysql://me:{SECRET}@there", "--store: this address is no store."),
+        ("backend", "redis://there", "--backend: 'redis://there' is no backend."),
+        ("backend", f"redis://me:{SECRET}@there", "--backend: this address is no backend."),
+        ("backend", "temporal://", "--backend: this is no address of Temporal."),
+        ("openai_base_url", "there:80", "'there:80' is not one that starts with http://"),
+    ],
+)
+def test_a_refused_address_is_repeated_where_no_password_is_in_it(
+    option: str, value: str, words: str
+) -> None:
+    with variables(), pytest.raises(ConfigurationError) as refusal:
+        read_settings({option: value})
+    assert words in refusal.value.message
+    assert SECRET not in str(refusal.value)
+
+
+def test_a_proxy_without_identity_is_refused_under_its_own_name() -> None:
+    with variables():
+        settings = read_settings({"trusted_proxy": ["10.0.0.5"]})
+    with pytest.raises(ConfigurationError, match=r"^--trusted-proxy: "):
+        request_identity(settings)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,11 @@ def prepare_data_dir(data_dir: Path) -> None:
     folder = generated_dir(data_dir)
     folder.mkdir(parents=True, exist_ok=True)
     for written in (data_dir, folder):
-        # Trying is the only sure test: permissions do not bind root, a read-only mount does.
-        with tempfile.TemporaryFile(dir=written):
-            pass
+        check_writable(written)
+
+
+def check_writable(folder: Path) -> None:
+    """Raises OSError where no file can be made in a folder."""
+    # Trying is the only sure test: permissions do not bind root, a read-only mount does.
+    with tempfile.TemporaryFile(dir=folder):
+        pass

@@ -26,7 +26,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, Settin
 from web.harness.mcp.spec import ServerSpec, read_servers
 from web.harness.mcp.tokens import FileTokenStore, TokenStore
 from web.harness.runtime.addresses import store_of_backend
-from web.harness.sessions.opening import FORMS, store_kind
+from web.harness.sessions.opening import FORMS, repeated, store_kind
 from web.harness.values.config import DEMO_MODEL, SMALL_DEMO_MODEL, ModelName
 from web.harness.values.errors import ConfigurationError
 from web.harness.values.price_list import read_prices
@@ -174,7 +174,7 @@ class Settings(BaseSettings):
     @classmethod
     def _is_a_store(cls, store: str) -> str:
         if store_kind(store) is None:
-            raise ValueError(f"this is no store. There are {FORMS}")
+            raise ValueError(f"{repeated(store)} is no store. There are {FORMS}")
         return store
 
     @field_validator("backend")
@@ -184,7 +184,8 @@ class Settings(BaseSettings):
             try:
                 store_of_backend(address)
             except ConfigurationError as error:
-                raise ValueError(f"{error.message} {error.hint.rstrip('.')}") from None
+                said = f"{error.message[:1].lower()}{error.message[1:]}"
+                raise ValueError(f"{said} {error.hint.rstrip('.')}") from None
         return address
 
     @field_validator("resume", mode="before")
@@ -219,8 +220,7 @@ class Settings(BaseSettings):
             return None
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            # The address itself is not repeated: it may hold a password.
-            raise ValueError("this is not an address that starts with http:// or https://")
+            raise ValueError(f"{repeated(address)} is not one that starts with http:// or https://")
         return address.rstrip("/")
 
     @field_validator("mcp_client_metadata_url")
@@ -308,7 +308,8 @@ def request_identity(settings: Settings) -> RequestIdentity:
     try:
         return read_identity(settings.identity, settings.trusted_proxy)
     except ConfigurationError as error:
-        raise ConfigurationError(f"--identity: {error.message}", hint=error.hint) from None
+        option = "--trusted-proxy" if settings.identity is None else "--identity"
+        raise ConfigurationError(f"{option}: {error.message}", hint=error.hint) from None
 
 
 def _check_reach(settings: Settings, given: Mapping[str, Any]) -> None:

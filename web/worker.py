@@ -9,7 +9,6 @@ from web.app import OwnProviders, make_services
 from web.chats.crew import ChatCrew
 from web.chats.tasks import TaskOwner
 from web.harness.resources import ResourcePool
-from web.harness.runtime.backend import executions_of
 from web.harness.runtime.temporal.backend import TemporalBackend
 from web.harness.sessions.sql.store import SqlSessionStore
 from web.settings import Settings, request_identity
@@ -42,7 +41,6 @@ async def working(settings: Settings, address: str) -> AsyncIterator[None]:
                 tasks,
                 kept.records,
                 stores.blobs,
-                executions_of(stores),
                 stores.sessions.peek,
             )
             try:

@@ -39,7 +39,7 @@ def test_beyond_loopback_it_serves_those_who_sign_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--host", "0.0.0.0"], "--host: '0.0.0.0' is not this machine alone"),
+        (["--host", "0.0.0.0"], "--host: '0.0.0.0' is not an address that this machine"),
         pytest.param(
             ["--identity", "header:X-User"],
             "Give the address of the proxy",
@@ -55,7 +55,9 @@ def test_beyond_loopback_it_serves_those_who_sign_in(tmp_path: Path) -> None:
             ["--identity", "token:{shared}"], "can be read by others", marks=pytest.mark.full
         ),
         pytest.param(
-            ["--trusted-proxy", "10.0.0.1"], "trusted with nothing", marks=pytest.mark.full
+            ["--trusted-proxy", "10.0.0.1"],
+            "--trusted-proxy: A proxy is trusted",
+            marks=pytest.mark.full,
         ),
     ],
 )

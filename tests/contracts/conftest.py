@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.examples.custom_store import MappingStore
+from tests.support.steps import runs_of
 from tests.support.stores import KINDS, MemoryPlace, SqlPlace, new_place
+from web.harness.sessions.journal import Executions
+from web.harness.sessions.opening import Stores
 from web.harness.sessions.store import SessionStore
 
 
 @pytest.fixture(params=KINDS)
-async def place(
+async def any_place(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[MemoryPlace | SqlPlace]:
     place = await new_place(request.param, tmp_path)
@@ -41,9 +44,6 @@ async def session_place(
     await place.aclose()
 
 
-@pytest.fixture(params=[kind for kind in KINDS if kind != "memory"])
-async def sql_place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
+@pytest.fixture
+async def runs(here: Stores) -> Executions:
+    return runs_of(here)

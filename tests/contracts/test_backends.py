@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.harness.runtime.runtimes import session
 from tests.support.backends import BACKENDS, BackendPlace
 from tests.support.durable_run import ANSWER, durable_agent, ran_in
 from web.harness.runtime.agent_runtime import AgentRuntime
-from web.harness.runtime.backend import Backend, executions_of
+from web.harness.runtime.backend import executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.questions import Question
-from web.harness.sessions.identity import LOCAL_IDENTITY
-from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.tools.tool import ReplayPolicy
 from web.harness.values.errors import DecisionRefused, HarnessError, NotFound, SessionConflict
 from web.harness.values.events import (
@@ -87,12 +86,6 @@ async def ended(handle: RunHandle) -> RunResult:
 async def all_events(handle: RunHandle, after: int = 0) -> list[Event]:
     async with asyncio.timeout(20), aclosing(handle.stream(after)) as events:
         return [event async for event in events]
-
-
-async def session(backend: Backend, session_id: str = "s") -> SessionSnapshot:
-    stores = await backend.open()
-    async with await stores.sessions.acquire(LOCAL_IDENTITY, session_id, wait=5) as lease:
-        return await lease.read()
 
 
 @EVERYWHERE

@@ -19,25 +19,15 @@ pytestmark = pytest.mark.anyio
 ALLOW = GivenAnswer("decision", "k", {"decision": "allow"})
 
 
-@pytest.fixture
-async def here(sql_place: SqlPlace) -> Stores:
-    return await sql_place.backend()
-
-
-@pytest.fixture
-async def runs(here: Stores) -> Executions:
-    return runs_of(here)
-
-
 @pytest.mark.parametrize(
     ("body", "code"), [("{", "store_corrupt"), ('{"v": 99}', "from_the_future")]
 )
 async def test_a_message_that_cannot_be_read_hides_no_other_and_can_be_ended(
-    sql_place: SqlPlace, here: Stores, runs: Executions, body: str, code: str
+    place: SqlPlace, here: Stores, runs: Executions, body: str, code: str
 ) -> None:
     await runs.submit(submission())
     await runs.submit(submission("t", "another request"))
-    await sql_place.run(f"UPDATE harness_executions SET body = '{body}' WHERE run_id = 'r'")
+    await place.run(f"UPDATE harness_executions SET body = '{body}' WHERE run_id = 'r'")
     damaged, other = await runs.unfinished(ANN)
     assert other.submission.run_id == "t"
     assert other.unreadable is None
@@ -56,11 +46,9 @@ async def test_a_message_that_cannot_be_read_hides_no_other_and_can_be_ended(
     assert [each.submission.run_id for each in await runs.unfinished()] == ["t"]
 
 
-async def test_a_state_that_cannot_be_read_is_told_of(
-    sql_place: SqlPlace, runs: Executions
-) -> None:
+async def test_a_state_that_cannot_be_read_is_told_of(place: SqlPlace, runs: Executions) -> None:
     await begun(runs)
-    await sql_place.run("UPDATE harness_executions SET state = '{'")
+    await place.run("UPDATE harness_executions SET state = '{'")
     (found,) = await runs.unfinished()
     assert found.submission.text == submission().text
     assert found.unreadable is not None
@@ -80,13 +68,13 @@ async def test_what_was_attached_is_read_with_one_run_and_not_with_many(runs: Ex
     "damage", ["body = '[tru'", "kind = 'gossip'", """body = '{"decision": "perhaps"}'"""]
 )
 async def test_a_damaged_answer_can_be_given_again_and_is_heard_of(
-    sql_place: SqlPlace, runs: Executions, damage: str
+    place: SqlPlace, runs: Executions, damage: str
 ) -> None:
     await begun(runs)
-    there = runs_of(await sql_place.backend())
+    there = runs_of(await place.backend())
     await runs.answer("r", ALLOW)
     await runs.answer("r", replace(ALLOW, key="other"))
-    await sql_place.run(f"UPDATE harness_answers SET {damage} WHERE key = 'k'")
+    await place.run(f"UPDATE harness_answers SET {damage} WHERE key = 'k'")
     assert [each.key for each in await runs.answers("r")] == ["other"]
     waiting = asyncio.ensure_future(there.wait_for_answers("r", 1))
     await there.answers("r")
@@ -100,10 +88,8 @@ async def test_a_damaged_answer_can_be_given_again_and_is_heard_of(
         await runs.answer("r", ALLOW)
 
 
-async def test_a_stop_counts_whatever_is_damaged_of_it(
-    sql_place: SqlPlace, runs: Executions
-) -> None:
+async def test_a_stop_counts_whatever_is_damaged_of_it(place: SqlPlace, runs: Executions) -> None:
     await begun(runs)
     await runs.answer("r", GivenAnswer("cancel", "cancel"))
-    await sql_place.run("UPDATE harness_answers SET body = '['")
+    await place.run("UPDATE harness_answers SET body = '['")
     assert list(await runs.answers("r")) == [GivenAnswer("cancel", "cancel")]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.support.steps import texts
 from tests.support.stores import MemoryPlace, SqlPlace
 from web.harness.sessions.deltas import join_deltas
 from web.harness.sessions.event_log import EventLog, Listener
@@ -46,17 +47,13 @@ MakeLog = Callable[[Listener | None], Awaitable[EventLog]]
 
 
 @pytest.fixture
-async def make_log(place: MemoryPlace | SqlPlace) -> MakeLog:
-    return place.events
+async def make_log(any_place: MemoryPlace | SqlPlace) -> MakeLog:
+    return any_place.events
 
 
 @pytest.fixture
 async def log(make_log: MakeLog) -> EventLog:
     return await make_log(None)
-
-
-def texts(*pieces: str) -> list[EventBody]:
-    return [TextDelta(piece, "m") for piece in pieces]
 
 
 END = RunResult("completed", "ab")
@@ -303,12 +300,12 @@ async def test_every_kind_of_event_comes_back_equal(log: EventLog) -> None:
 
 
 async def test_a_log_that_was_closed_has_written_what_was_appended(
-    place: MemoryPlace | SqlPlace, log: EventLog
+    any_place: MemoryPlace | SqlPlace, log: EventLog
 ) -> None:
     log.append("r", [*texts("a", "b"), END])
     await log.aclose()
-    if isinstance(place, SqlPlace):
-        log = await place.events()
+    if isinstance(any_place, SqlPlace):
+        log = await any_place.events()
     assert [event.number for event in (await log.read("r")).events] == [1, 2, 3]
 
 

@@ -9,15 +9,17 @@ import pytest
 
 from tests.support.steps import (
     ANN,
+    END,
     begun,
     message,
+    numbers,
     round_of_calls,
     runs_of,
     state,
     submission,
+    texts,
 )
 from tests.support.stores import SqlPlace
-from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.journal import Executions, GivenAnswer, Step
 from web.harness.sessions.opening import Stores
 from web.harness.sessions.snapshot import SessionSnapshot
@@ -26,38 +28,16 @@ from web.harness.values.errors import (
     HarnessError,
     LeaseLost,
 )
-from web.harness.values.events import EventBody, RunResult, TextDelta
 from web.harness.values.json_form import NotSerialisable
 
 pytestmark = pytest.mark.anyio
 
-BOB = HarnessIdentity("there", "bob")
-END = RunResult("completed", "ab")
-
-
-@pytest.fixture
-async def here(sql_place: SqlPlace) -> Stores:
-    return await sql_place.backend()
-
-
-@pytest.fixture
-async def runs(here: Stores) -> Executions:
-    return runs_of(here)
-
-
-def texts(*pieces: str) -> list[EventBody]:
-    return [TextDelta(piece, "m") for piece in pieces]
-
-
-async def numbers(stores: Stores, run_id: str = "r") -> list[int]:
-    return [event.number for event in (await stores.events.read(run_id)).events]
-
 
 async def test_an_answer_is_given_once_from_any_server(
-    sql_place: SqlPlace, here: Stores, runs: Executions
+    place: SqlPlace, here: Stores, runs: Executions
 ) -> None:
     await begun(runs)
-    there = runs_of(await sql_place.backend())
+    there = runs_of(await place.backend())
     answers = [GivenAnswer("decision", "k", {"decision": word}) for word in ("allow", "deny") * 5]
     outcomes = await asyncio.gather(
         *(
@@ -82,11 +62,11 @@ async def test_an_answer_is_given_once_from_any_server(
 
 
 async def test_an_answer_from_another_server_wakes_whoever_waits(
-    sql_place: SqlPlace, here: Stores, runs: Executions
+    place: SqlPlace, here: Stores, runs: Executions
 ) -> None:
     await begun(runs)
-    there = runs_of(await sql_place.backend())
-    await sql_place.heard_by_all()
+    there = runs_of(await place.backend())
+    await place.heard_by_all()
     waiting = asyncio.ensure_future(runs.wait_for_answers("r", 0))
     other = asyncio.ensure_future(runs.wait_for_answers("r", 1))
     await runs.answers("r")  # By now they wait.
@@ -99,11 +79,11 @@ async def test_an_answer_from_another_server_wakes_whoever_waits(
     await asyncio.wait_for(runs.wait_for_answers("r", 1), 5)
 
 
-async def test_waiting_for_answers_ends_with_the_run(sql_place: SqlPlace, runs: Executions) -> None:
+async def test_waiting_for_answers_ends_with_the_run(place: SqlPlace, runs: Executions) -> None:
     for run_id in ("r", "s"):
         await begun(runs, run_id)
-    there = runs_of(await sql_place.backend())
-    await sql_place.heard_by_all()
+    there = runs_of(await place.backend())
+    await place.heard_by_all()
     waiting = [asyncio.ensure_future(there.wait_for_answers(run_id, 0)) for run_id in ("r", "s")]
     await there.answers("r")
     await runs.end("r", 1, "completed")
@@ -162,13 +142,13 @@ async def test_an_ended_run_keeps_what_a_person_was_asked_and_nothing_of_the_ans
 
 
 async def test_a_run_whose_result_was_written_before_it_died_takes_steps_and_no_second_result(
-    sql_place: SqlPlace, here: Stores, runs: Executions
+    place: SqlPlace, here: Stores, runs: Executions
 ) -> None:
     journal = await begun(runs)
     here.events.append("r", [*texts("a"), END])
     journal.write(Step("answered"), state(1))
     await journal.settled()
-    there = await sql_place.backend()
+    there = await place.backend()
     _, again = await runs_of(there).begin("r")
     there.events.append("r", [*texts("b"), END])
     again.write(Step("resumed"), state(2))
@@ -179,7 +159,7 @@ async def test_a_run_whose_result_was_written_before_it_died_takes_steps_and_no_
 
 
 async def test_the_end_of_a_run_and_the_commit_of_its_session_are_one(
-    sql_place: SqlPlace, here: Stores, runs: Executions
+    place: SqlPlace, here: Stores, runs: Executions
 ) -> None:
     await begun(runs)
     snapshot = SessionSnapshot((message("u"),), state={"n": 1})
@@ -191,21 +171,21 @@ async def test_the_end_of_a_run_and_the_commit_of_its_session_are_one(
     assert found is not None
     assert found.status == "ended"
     await begun(runs, "t")
-    await runs_of(await sql_place.backend()).begin("t")
+    await runs_of(await place.backend()).begin("t")
     async with await here.sessions.acquire(ANN, "s") as lease:
         with pytest.raises(LeaseLost):
             await runs.end_with(lease, SessionSnapshot((message("v"),)), "t", 1, "completed")
     async with await here.sessions.acquire(ANN, "s", wait=5) as lease:
         assert await lease.read() == kept
     # Of another database one follows the other.
-    other = await sql_place.backend()
+    other = await place.backend()
     async with await other.sessions.acquire(ANN, "s", wait=5) as lease:
         assert (await runs.end_with(lease, snapshot, "t", 2, "failed")).revision == 2
     assert await runs.unfinished() == []
 
 
 async def test_a_forgotten_run_is_as_if_it_had_never_been(
-    sql_place: SqlPlace, here: Stores, runs: Executions
+    place: SqlPlace, here: Stores, runs: Executions
 ) -> None:
     for run_id, forget in (("r", here.events.forget), ("s", runs.forget)):
         journal = await begun(runs, run_id)
@@ -223,7 +203,7 @@ async def test_a_forgotten_run_is_as_if_it_had_never_been(
         assert await runs.find(run_id) is None
         assert await runs.steps(run_id) == []
     for table in ("steps", "answers", "run_pictures", "executions"):
-        (row,) = await sql_place.run(f"SELECT count(*) FROM harness_{table}")
+        (row,) = await place.run(f"SELECT count(*) FROM harness_{table}")
         assert row[0] == 0
 
 

@@ -10,13 +10,17 @@ import pytest
 
 from tests.support.steps import (
     ANN,
+    BOB,
+    END,
     PICTURE,
     begun,
     message,
+    numbers,
     round_of_calls,
     runs_of,
     state,
     submission,
+    texts,
 )
 from tests.support.stores import SqlPlace
 from web.harness.sessions.identity import HarnessIdentity
@@ -28,38 +32,17 @@ from web.harness.values.errors import (
     NotFound,
     StoreError,
 )
-from web.harness.values.events import Event, EventBody, RunResult, TextDelta
+from web.harness.values.events import Event
 from web.harness.values.json_form import NotSerialisable
 from web.harness.values.messages import ImageBlock, ToolUseBlock
 
 pytestmark = pytest.mark.anyio
 
-BOB = HarnessIdentity("there", "bob")
-END = RunResult("completed", "ab")
-
-
-@pytest.fixture
-async def here(sql_place: SqlPlace) -> Stores:
-    return await sql_place.backend()
-
-
-@pytest.fixture
-async def runs(here: Stores) -> Executions:
-    return runs_of(here)
-
-
-def texts(*pieces: str) -> list[EventBody]:
-    return [TextDelta(piece, "m") for piece in pieces]
-
-
-async def numbers(stores: Stores, run_id: str = "r") -> list[int]:
-    return [event.number for event in (await stores.events.read(run_id)).events]
-
 
 async def test_a_message_is_taken_once_whoever_sends_it_again(
-    sql_place: SqlPlace, runs: Executions
+    place: SqlPlace, runs: Executions
 ) -> None:
-    there = runs_of(await sql_place.backend())
+    there = runs_of(await place.backend())
     taken = await asyncio.gather(*(each.submit(submission()) for each in (runs, there) * 5))
     assert {each.submission.run_id for each in taken} == {"r"}
     again = await there.submit(submission("other run"))
@@ -71,9 +54,9 @@ async def test_a_message_is_taken_once_whoever_sends_it_again(
 
 
 async def test_a_message_is_withdrawn_until_somebody_is_about_to_begin_with_it(
-    sql_place: SqlPlace, runs: Executions
+    place: SqlPlace, runs: Executions
 ) -> None:
-    there = runs_of(await sql_place.backend())
+    there = runs_of(await place.backend())
     await runs.submit(submission())
     await there.submit(submission("other run"))
     assert await there.withdraw("r")
@@ -205,7 +188,7 @@ async def test_what_was_recorded_is_what_goes_on(runs: Executions) -> None:
 
 
 async def test_who_had_a_run_before_writes_neither_steps_nor_events(
-    sql_place: SqlPlace, here: Stores, runs: Executions
+    place: SqlPlace, here: Stores, runs: Executions
 ) -> None:
     told: list[str] = []
     told_of_other = asyncio.Event()
@@ -215,7 +198,7 @@ async def test_who_had_a_run_before_writes_neither_steps_nor_events(
         if "b" in told:
             told_of_other.set()
 
-    there = await sql_place.backend(listener)
+    there = await place.backend(listener)
     late = await begun(runs_of(there))
     there.events.append("r", texts("a"))
     late.write(Step("begun"), state(0))

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.steps import saying
 from tests.support.stores import MemoryPlace, SqlPlace
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.sessions.sql.lease import SqlLease
 from web.harness.sessions.store import SessionStore
 from web.harness.values.errors import LeaseLost, NotFound, SessionConflict
-from web.harness.values.messages import Message, TextBlock
 
 pytestmark = pytest.mark.anyio
 
@@ -23,12 +23,6 @@ ANN = HarnessIdentity("here", "ann")
 @pytest.fixture
 async def store(session_place: MemoryPlace | SqlPlace) -> SessionStore:
     return await session_place.sessions()
-
-
-def saying(*texts: str) -> tuple[Message, ...]:
-    return tuple(
-        Message(f"m{number}", "user", (TextBlock(text),)) for number, text in enumerate(texts)
-    )
 
 
 async def test_what_the_store_claims_to_be_durable_is_there_when_it_is_opened_again(

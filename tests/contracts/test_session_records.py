@@ -21,13 +21,13 @@ BOB = HarnessIdentity("there", "ann")
 
 
 @pytest.fixture
-async def records(place: MemoryPlace | SqlPlace) -> Records:
-    return await place.records()
+async def records(any_place: MemoryPlace | SqlPlace) -> Records:
+    return await any_place.records()
 
 
 @pytest.fixture
-async def blobs(place: MemoryPlace | SqlPlace) -> Blobs:
-    return await place.blobs(10)
+async def blobs(any_place: MemoryPlace | SqlPlace) -> Blobs:
+    return await any_place.blobs(10)
 
 
 def blob(data: bytes) -> KeptBlob:
@@ -96,8 +96,34 @@ async def test_a_record_that_is_no_json_or_has_no_id_is_refused(records: Records
     assert await records.list(ANN) == []
 
 
+async def test_two_writers_of_one_record_lose_nothing_of_each_other(
+    any_place: MemoryPlace | SqlPlace, records: Records
+) -> None:
+    other = await any_place.records()
+
+    def counted(before: Record | None) -> Record:
+        return Record("a", 1.0, {"count": 1 + (before.body["count"] if before else 0)})
+
+    # The record is not there at first: both may make it at the same moment.
+    both = [(records, other)[number % 2].update(ANN, "a", counted) for number in range(20)]
+    found = await asyncio.gather(*both)
+    assert sorted(each.body["count"] for each in found if each) == list(range(1, 21))
+    assert await records.get(ANN, "a") == Record("a", 1.0, {"count": 20})
+
+
+async def test_a_change_that_gives_nothing_writes_nothing_and_a_bad_one_neither(
+    records: Records,
+) -> None:
+    assert await records.update(ANN, "a", lambda _: None) is None
+    await records.put(ANN, Record("a", 1.0))
+    assert await records.update(ANN, "a", lambda _: None) == Record("a", 1.0)
+    with pytest.raises(NotSerialisable):
+        await records.update(ANN, "a", lambda _: Record("a", 2.0, {"x": object()}))
+    assert await records.list(ANN) == [Record("a", 1.0)]
+
+
 async def test_who_listens_hears_of_every_change_also_of_another_server(
-    place: MemoryPlace | SqlPlace, records: Records
+    any_place: MemoryPlace | SqlPlace, records: Records
 ) -> None:
     told: list[tuple[HarnessIdentity, str] | None] = []
     heard = asyncio.Event()
@@ -111,10 +137,10 @@ async def test_who_listens_hears_of_every_change_also_of_another_server(
     stop = records.listen(listener)
     await records.put(ANN, Record("a", 1.0))
     assert (ANN, "a") in told
-    if isinstance(place, SqlPlace):
-        await place.heard_by_all()
+    if isinstance(any_place, SqlPlace):
+        await any_place.heard_by_all()
     heard.clear()
-    other = await place.records()
+    other = await any_place.records()
     await other.put(BOB, Record("b", 1.0))
     await asyncio.wait_for(heard.wait(), 10)
     stop()

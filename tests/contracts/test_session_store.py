@@ -7,6 +7,7 @@ import hashlib
 
 import pytest
 
+from tests.support.steps import saying
 from tests.support.stores import MemoryPlace, SqlPlace
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.snapshot import SessionSnapshot
@@ -31,12 +32,6 @@ BOB = HarnessIdentity("here", "bob")
 @pytest.fixture
 async def store(session_place: MemoryPlace | SqlPlace) -> SessionStore:
     return await session_place.sessions()
-
-
-def saying(*texts: str) -> tuple[Message, ...]:
-    return tuple(
-        Message(f"m{number}", "user", (TextBlock(text),)) for number, text in enumerate(texts)
-    )
 
 
 async def test_a_new_session_is_empty(store: SessionStore) -> None:

@@ -9,14 +9,14 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.support.serving import Serving, serving
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace, on
 
 pytestmark = pytest.mark.anyio
 
@@ -24,14 +24,6 @@ _PASSING = re.compile(
     r'data-version="\d+"|data-epoch="[^"]*"|name="token" value="[^"]*"|'
     r'name="request_id" value="[^"]*"|content="[0-9a-f]+:\d+"'
 )
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
 
 
 @contextlib.contextmanager
@@ -104,6 +96,7 @@ def state_in_list(client: httpx.Client, chat: str) -> str:
 
 
 @pytest.mark.full
+@on("sqlite", full="postgresql")
 async def test_chats_are_as_they_were_after_a_kill(place: SqlPlace, tmp_path: Path) -> None:
     with server(place, tmp_path) as (process, client):
         chat = str(client.post("/api/chats", json={}).json()["id"])
@@ -123,6 +116,7 @@ async def test_chats_are_as_they_were_after_a_kill(place: SqlPlace, tmp_path: Pa
 
 
 @pytest.mark.full
+@on("sqlite", full="postgresql")
 async def test_what_was_acknowledged_before_a_kill_is_answered_after_it(
     place: SqlPlace, tmp_path: Path
 ) -> None:
@@ -156,6 +150,7 @@ async def test_what_was_acknowledged_before_a_kill_is_answered_after_it(
 
 
 @pytest.mark.full
+@on("sqlite", full="postgresql")
 async def test_a_server_that_was_killed_while_it_asked_says_so_once_it_is_back(
     place: SqlPlace, tmp_path: Path
 ) -> None:
@@ -182,12 +177,11 @@ async def test_a_server_that_was_killed_while_it_asked_says_so_once_it_is_back(
 
 @pytest.mark.full
 @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+@on("postgresql")
 async def test_what_a_server_took_and_did_not_answer_before_it_died_another_one_answers(
-    tmp_path: Path, known: bool
+    place: SqlPlace, tmp_path: Path, known: bool
 ) -> None:
     """By itself: nobody looks at the chat, or sends another message."""
-    place = await new_place("postgresql", tmp_path)
-    assert isinstance(place, SqlPlace)
     with server(place, tmp_path) as (_, living), server(place, tmp_path) as (process, client):
         living.get("/")
         chat = str(client.post("/api/chats", json={}).json()["id"])
@@ -205,10 +199,10 @@ async def test_what_a_server_took_and_did_not_answer_before_it_died_another_one_
         assert result(living, first)["reason"] == "interrupted"
         assert result(living, waits)["status"] == "completed"
         assert "42" in page(living, chat)
-    await place.aclose()
 
 
 @pytest.mark.full
+@on("sqlite", full="postgresql")
 async def test_no_acknowledged_message_is_lost_however_often_the_server_is_killed(
     place: SqlPlace, tmp_path: Path
 ) -> None:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from tests.support.session_processes import SessionWriter
 from tests.support.steps import STATE, runs_of
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace
 from web.harness.sessions.opening import Stores
 from web.harness.values.events import TextDelta
 
 pytestmark = pytest.mark.anyio
 
 WRITER = "tests.support.journal_writer"
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
 
 
 async def check_whole(stores: Stores, run_id: str = "r") -> int:

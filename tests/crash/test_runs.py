@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from tests.support.cut_run import cut_run
 from tests.support.durable_process import DurableProcesses, durable_processes
 from tests.support.durable_run import ANSWER, durable_agent, ran_in
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace, on
 from web.harness.runtime.agent_runtime import AgentRuntime
 from web.harness.runtime.backend import executions_of
 from web.harness.runtime.sql import SqlBackend
@@ -59,14 +59,6 @@ def kinds_of(boundaries: list[str]) -> set[str]:
 def processes() -> Iterator[DurableProcesses]:
     with durable_processes() as processes:
         yield processes
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=full)])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
 
 
 @pytest.mark.parametrize(
@@ -195,6 +187,7 @@ async def test_a_run_goes_on_wherever_its_worker_was_killed(
 
 
 @full
+@on("sqlite", full="postgresql")
 async def test_one_of_two_processes_that_resume_a_run_has_it(
     processes: DurableProcesses, place: SqlPlace, tmp_path: Path
 ) -> None:
@@ -221,6 +214,7 @@ async def test_one_of_two_processes_that_resume_a_run_has_it(
     assert len(ran_in(tmp_path / "ran")) == 3
 
 
+@on("sqlite", full="postgresql")
 async def test_a_process_that_was_stopped_and_wakes_up_late_writes_nothing(
     processes: DurableProcesses, place: SqlPlace, tmp_path: Path
 ) -> None:
@@ -249,6 +243,7 @@ async def test_a_process_that_was_stopped_and_wakes_up_late_writes_nothing(
     assert [tuple(row) for row in sessions] == [(1,)]
 
 
+@on("sqlite", full="postgresql")
 async def test_a_question_waits_for_days(
     processes: DurableProcesses, place: SqlPlace, tmp_path: Path
 ) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.session_processes import SessionWriter
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace, on
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.sessions.sql.migrations import VERSION
@@ -21,23 +19,8 @@ from web.harness.values.events import Note
 pytestmark = pytest.mark.anyio
 
 
-def first(*kinds: str) -> pytest.MarkDecorator:
-    """The first of two kinds of place is quick, the other one for the long form."""
-    quick, long = kinds
-    places = [quick, pytest.param(long, marks=pytest.mark.full)]
-    return pytest.mark.parametrize("place", places, indirect=True)
-
-
-SQLITE = first("sqlite", "postgresql")
-POSTGRESQL = first("postgresql", "sqlite")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
+SQLITE = on("sqlite", full="postgresql")
+POSTGRESQL = on("postgresql", full="sqlite")
 
 
 async def left(place: SqlPlace, wait: float = 10) -> SessionSnapshot:
@@ -143,12 +126,11 @@ async def test_the_sessions_of_a_killed_server_are_free_at_once_on_its_machine(
 
 
 @pytest.mark.full
+@on("postgresql")
 async def test_the_sessions_of_a_server_that_died_on_another_machine_are_free_within_seconds(
-    tmp_path: Path,
+    place: SqlPlace,
 ) -> None:
     """And not those of one that only stands still, or whose connection was not made yet."""
-    place = await new_place("postgresql", tmp_path)
-    assert isinstance(place, SqlPlace)
     database = await open_postgres(place.address, settled_seconds=0)
     young = await open_postgres(place.address, settled_seconds=1e6)
     place.databases += [database, young]
@@ -169,7 +151,6 @@ async def test_the_sessions_of_a_server_that_died_on_another_machine_are_free_wi
         await place.run("UPDATE harness_leases SET holder = '|1|2|3|4', expires_at = 9e9")
         with pytest.raises(SessionConflict):
             await SqlSessionStore(young).acquire(LOCAL_IDENTITY, "s", wait=1.2)
-    await place.aclose()
 
 
 async def test_servers_that_start_at_once_migrate_a_database_once(place: SqlPlace) -> None:

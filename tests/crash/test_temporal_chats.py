@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
+from tests.support.app_server import numbers
 from tests.support.kept import until
 from tests.support.killable import (
     SECONDS,
@@ -18,7 +19,6 @@ from tests.support.killable import (
     calls,
     half,
     killable_servers,
-    numbers,
     rest,
     says,
 )

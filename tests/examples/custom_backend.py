@@ -33,15 +33,19 @@ class Bounded:
 
 
 async def main() -> None:
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
     from web.harness import Agent, AgentRuntime, SQLiteBackend
 
-    backend = Bounded(SQLiteBackend("runs.db"), most=1)
-    runtimes = [AgentRuntime(Agent(session_id=name), backend=backend) for name in ("one", "two")]
-    results = await asyncio.gather(*(runtime.run("/help") for runtime in runtimes))
-    print([result.status for result in results])
-    for runtime in runtimes:
-        await runtime.aclose()
-    await backend.aclose()
+    with TemporaryDirectory() as folder:
+        backend = Bounded(SQLiteBackend(str(Path(folder, "runs.db"))), most=1)
+        runtimes = [AgentRuntime(Agent(session_id=each), backend=backend) for each in ("1", "2")]
+        results = await asyncio.gather(*(runtime.run("/help") for runtime in runtimes))
+        print([result.status for result in results])
+        for runtime in runtimes:
+            await runtime.aclose()
+        await backend.aclose()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.support.stores import session_of
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.sessions.in_memory import InMemorySessionStore
@@ -20,11 +21,6 @@ pytestmark = pytest.mark.anyio
 MESSAGE = Message("m", "user", (TextBlock("hello"),))
 
 
-async def settled(runtime: HarnessRuntime) -> SessionSnapshot:
-    async with await runtime.sessions.acquire(LOCAL_IDENTITY, "s") as lease:
-        return await lease.read()
-
-
 async def test_what_a_driver_leaves_is_committed() -> None:
     runtime = HarnessRuntime(InMemorySessionStore())
 
@@ -34,7 +30,9 @@ async def test_what_a_driver_leaves_is_committed() -> None:
         return "done"
 
     assert await runtime.run(LOCAL_IDENTITY, "s", driver) == "done"
-    assert await settled(runtime) == SessionSnapshot((MESSAGE,), {}, {"n": 1}, revision=1)
+    assert await session_of(runtime.sessions) == SessionSnapshot(
+        (MESSAGE,), {}, {"n": 1}, revision=1
+    )
 
 
 async def test_a_driver_that_fails_leaves_what_it_has_as_not_replayable() -> None:
@@ -46,7 +44,7 @@ async def test_a_driver_that_fails_leaves_what_it_has_as_not_replayable() -> Non
 
     with pytest.raises(ValueError, match="broken"):
         await runtime.run(LOCAL_IDENTITY, "s", driver)
-    snapshot = await settled(runtime)
+    snapshot = await session_of(runtime.sessions)
     assert (snapshot.history, snapshot.replayable) == ((MESSAGE,), False)
 
 
@@ -64,7 +62,7 @@ async def test_a_driver_that_is_cancelled_leaves_what_it_has_and_frees_the_sessi
         await runtime.run(LOCAL_IDENTITY, "s", driver)
     run.cancel()
     await asyncio.wait({run})
-    snapshot = await settled(runtime)
+    snapshot = await session_of(runtime.sessions)
     assert (snapshot.history, snapshot.replayable) == ((MESSAGE,), False)
 
 
@@ -82,7 +80,7 @@ async def test_a_driver_works_on_a_copy() -> None:
     await runtime.run(LOCAL_IDENTITY, "s", first)
     await runtime.run(LOCAL_IDENTITY, "s", second)
     kept[0].state["list"].append(2)
-    assert (await settled(runtime)).state == {"list": [1]}
+    assert (await session_of(runtime.sessions)).state == {"list": [1]}
 
 
 class BrokenStore:
@@ -221,7 +219,7 @@ async def test_a_state_that_cannot_be_kept_costs_no_message() -> None:
     with pytest.raises(NotSerialisable, match="state") as caught:
         await runtime.run(LOCAL_IDENTITY, "s", second)
     kept = SessionSnapshot((MESSAGE,), {}, {"n": 1}, revision=2, replayable=False)
-    assert await settled(runtime) == kept
+    assert await session_of(runtime.sessions) == kept
     assert "kept" in caught.value.hint
 
 

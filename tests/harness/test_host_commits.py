@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.support.stores import session_of
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.in_memory import InMemorySessionStore
@@ -17,11 +18,6 @@ from web.harness.values.messages import Message, TextBlock
 pytestmark = pytest.mark.anyio
 
 MESSAGE = Message("m", "user", (TextBlock("hello"),))
-
-
-async def settled(runtime: HarnessRuntime) -> SessionSnapshot:
-    async with await runtime.sessions.acquire(LOCAL_IDENTITY, "s") as lease:
-        return await lease.read()
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -39,7 +35,7 @@ async def test_a_run_that_goes_on_later_leaves_the_session_as_it_was(fails: bool
             await runtime.run(LOCAL_IDENTITY, "s", driver)
     else:
         await runtime.run(LOCAL_IDENTITY, "s", driver)
-    assert await settled(runtime) == SessionSnapshot()
+    assert await session_of(runtime.sessions) == SessionSnapshot()
 
 
 async def test_something_else_is_committed_along_also_where_the_state_is_no_json() -> None:
@@ -59,4 +55,4 @@ async def test_something_else_is_committed_along_also_where_the_state_is_no_json
     with pytest.raises(NotSerialisable):
         await runtime.run(LOCAL_IDENTITY, "s", driver)
     assert committed == [SessionSnapshot((MESSAGE,), revision=1, replayable=False)]
-    assert await settled(runtime) == committed[0]
+    assert await session_of(runtime.sessions) == committed[0]

@@ -9,12 +9,12 @@ import pytest
 from tests.examples import resources as example
 from tests.support.live_things import Opener
 from tests.support.scripted_provider import ScriptedProvider, calls, says
+from tests.support.stores import session_of
 from web.harness.agent.agent import Agent
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.resources import ResourcePool
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.in_memory import InMemorySessionStore
-from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.subagents import sub_agent_tool
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.resource import Resource
@@ -25,11 +25,6 @@ from web.harness.values.messages import Message, TextBlock, ToolResultBlock
 pytestmark = pytest.mark.anyio
 
 MESSAGE = Message("m", "user", (TextBlock("hello"),))
-
-
-async def settled(runtime: HarnessRuntime) -> SessionSnapshot:
-    async with await runtime.sessions.acquire(LOCAL_IDENTITY, "s") as lease:
-        return await lease.read()
 
 
 @pytest.mark.parametrize("how", ["well", "badly", "cancelled"])
@@ -105,7 +100,7 @@ async def test_closing_resources_deletes_no_transcript() -> None:
 
     await runtime.run(LOCAL_IDENTITY, "s", says_hello)
     await runtime.resources.close_session(LOCAL_IDENTITY, "s")
-    assert (await settled(runtime)).history == (MESSAGE,)
+    assert (await session_of(runtime.sessions)).history == (MESSAGE,)
 
 
 def counting_tools() -> ToolRegistry:
@@ -156,7 +151,7 @@ async def test_a_tool_reaches_the_state_and_the_resources_of_its_session() -> No
         "2 calls, 2 with what is open",
         "3 calls, 1 with what is open",
     )
-    assert (await settled(runtime)).state == {"calls": 3}
+    assert (await session_of(runtime.sessions)).state == {"calls": 3}
 
 
 async def test_a_tool_of_a_sub_agent_reaches_the_same_resources() -> None:

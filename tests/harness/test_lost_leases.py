@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace, on
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.sql.store import SqlSessionStore
 from web.harness.values.errors import LeaseLost
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
+pytestmark = [pytest.mark.anyio, on("sqlite")]
 
 
 async def test_a_driver_is_cancelled_when_its_lease_is_lost_and_what_it_left_is_not_written(

@@ -192,3 +192,8 @@ def refusal(answer: httpx.Response) -> tuple[int, str]:
 def text_of(events: Iterable[StreamEvent]) -> str:
     """The text that these events add up to."""
     return "".join(event.data["text"] for event in events if event.type == "text_delta")
+
+
+def numbers(events: list[StreamEvent]) -> list[int]:
+    """Those of the events that have one."""
+    return [event.id for event in events if event.id is not None]

@@ -17,11 +17,10 @@ import asyncio
 import sys
 from dataclasses import replace
 
-from tests.support.session_writer import say
+from tests.support.session_writer import do_lines, say
 from tests.support.steps import STATE, submission
 from web.harness.sessions.journal import Executions, RunJournal, Step
 from web.harness.sessions.opening import Stores, open_stores
-from web.harness.values.errors import HarnessError
 from web.harness.values.events import TextDelta
 
 OTHERS = 10
@@ -85,12 +84,7 @@ class Writer:
 async def main(address: str) -> None:
     stores = await open_stores(address, now=lambda: 1.0)
     writer = Writer(stores)
-    say("ready")
-    while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
-        try:
-            await writer.do(line)
-        except HarnessError as error:
-            say(error.code)
+    await do_lines(writer.do)
     await stores.aclose()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.support.app_server import AppServer, app_server
 from tests.support.scripted_provider import ScriptedProvider
-from tests.support.stores import MemoryPlace, SqlPlace
+from tests.support.stores import SqlPlace
 
 # What is another in each epoch, or on each look at a page.
 _PASSING = re.compile(
@@ -36,11 +36,6 @@ class Restarts:
         return app_server(self.folder, provider, settings=settings, **limits)
 
 
-def restarts(place: MemoryPlace | SqlPlace, folder: Path) -> Restarts:
-    assert isinstance(place, SqlPlace)
-    return Restarts(place, folder)
-
-
 async def page_of(server: AppServer, chat: str) -> str:
     """What the page of a chat shows, side bar included, without what each epoch has anew."""
     answer = await server.client.get(f"/chats/{chat}")
@@ -54,6 +49,27 @@ async def until(look: Callable[[], Any], seconds: float = 10) -> Any:
         while not (found := await look()):  # noqa: ASYNC110 (it asks a server)
             await asyncio.sleep(0.02)
     return found
+
+
+async def shows(server: AppServer, chat: str, words: str) -> str:
+    """The page of a chat, once it has these words."""
+
+    async def look() -> str:
+        page = await page_of(server, chat)
+        return page if words in page else ""
+
+    return str(await until(look))
+
+
+async def at_rest(server: AppServer, chat: str, seconds: float = 10) -> dict[str, Any]:
+    """What the API tells of a chat, once nothing is done in it and nothing asked."""
+
+    async def look() -> dict[str, Any]:
+        told = await server.chat(chat)
+        at_work = told["active_run"] is not None or told["state"] in ("working", "asking")
+        return {} if at_work else told
+
+    return dict(await until(look, seconds))
 
 
 async def many_chats(place: SqlPlace, count: int) -> None:

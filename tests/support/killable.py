@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 import httpx
 
-from tests.support.app_server import AppServer, StreamEvent, plain_client
+from tests.support.app_server import AppServer, plain_client
 from tests.support.environment import CHECKOUT, environment
-from tests.support.kept import until
+from tests.support.kept import at_rest
 from tests.support.model_server import Exchange, ModelServer, Reply, sse, stall_after
 from tests.support.model_wire import chat_ending, chat_event, chat_events
 from tests.support.serving import Serving, serving
@@ -154,16 +154,6 @@ def calls(name: str, **arguments: Any) -> Reply:
 
 async def rest(server: AppServer, chat: str) -> list[str]:
     """The texts of a chat's messages once it is at rest."""
-
-    async def look() -> dict[str, Any]:
-        told = await server.chat(chat)
-        at_work = told["active_run"] is not None or told["state"] in ("working", "asking")
-        return {} if at_work else told
-
-    told = await until(look, 30)
+    told = await at_rest(server, chat, 30)
     blocks = [block for message in told["messages"] for block in message["content"]]
     return [block["text"] for block in blocks if block["type"] == "text"]
-
-
-def numbers(events: list[StreamEvent]) -> list[int]:
-    return [event.id for event in events if event.id is not None]

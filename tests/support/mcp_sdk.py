@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 
@@ -100,3 +101,9 @@ async def listening(app: Any, port: int = 0) -> AsyncIterator[int]:
 
 if __name__ == "__main__":
     build_server().run()
+
+
+def text_of(result: CallToolResult) -> str:
+    """The text of the first block of what a tool gave."""
+    assert isinstance(result.content[0], TextContent)
+    return result.content[0].text

@@ -14,6 +14,7 @@ import anyio
 import psutil  # type: ignore[import-untyped]
 
 from tests.support.environment import CHECKOUT
+from tests.support.processes import is_alive
 from web.harness.mcp.connection import Connection
 from web.harness.mcp.spec import Protocol, ServerSpec
 from web.harness.mcp.status import Status
@@ -70,14 +71,6 @@ async def eventually(condition: Callable[[], object]) -> None:
 async def until_gone(pids: Sequence[int]) -> None:
     """Returns when none of the processes is alive."""
     await eventually(lambda: not any(is_alive(pid) for pid in pids))
-
-
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that only waits to be reaped does not."""
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 async def pids_in(file: Path) -> list[int]:

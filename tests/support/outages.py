@@ -59,7 +59,7 @@ class Payments:
 
 @asynccontextmanager
 async def paying(
-    place: TemporalPlace, payments: Payments, workers: int
+    place: TemporalPlace, payments: Payments, workers: int, times: Times | None = TIMES
 ) -> AsyncIterator[RunHandle]:
     """A run whose two calls are under way, with so many workers, or here without any."""
     where: Where = "elsewhere" if workers else "here"
@@ -69,7 +69,7 @@ async def paying(
             stack.push_async_callback(backend.aclose)
             crew = crew_of(backend, payments.agent)
             await stack.enter_async_context(backend.working(crew, grace=0))
-        waiting = TemporalBackend(place.address, workers=where, times=TIMES)
+        waiting = TemporalBackend(place.address, workers=where, times=times)
         stack.push_async_callback(waiting.aclose)
         runtime = AgentRuntime(payments.agent(), backend=waiting)
         await stack.enter_async_context(runtime)

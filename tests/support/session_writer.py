@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.opening import open_database
@@ -31,6 +31,16 @@ from web.harness.values.messages import Message, TextBlock
 
 def say(*words: object) -> None:
     print(*words, flush=True)
+
+
+async def do_lines(do: Callable[[str], Awaitable[None]]) -> None:
+    """Does what each line says as it comes, and answers with the code of an error there is."""
+    say("ready")
+    while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
+        try:
+            await do(line)
+        except HarnessError as error:
+            say(error.code)
 
 
 class Writer:
@@ -78,12 +88,7 @@ async def main(address: str, seconds: str) -> None:
 
     log = SqlEventLog(database, lambda: 1.0, shown, interval=0)
     writer = Writer(SqlSessionStore(database, lease_seconds=float(seconds)), log)
-    say("ready")
-    while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
-        try:
-            await writer.do(line)
-        except HarnessError as error:
-            say(error.code)
+    await do_lines(writer.do)
     await log.aclose()
     await database.aclose()
 

@@ -1,4 +1,4 @@
-"""Steps and submissions of runs, for whatever keeps journals."""
+"""Steps, events and submissions of runs, for whatever keeps journals."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from web.harness.loop.state import RunLimits, RunState
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.journal import CallRecord, Executions, RunJournal, Step, Submission
 from web.harness.sessions.opening import Stores
+from web.harness.values.events import EventBody, RunResult, TextDelta
 from web.harness.values.messages import (
     ImageBlock,
     Message,
@@ -22,8 +23,11 @@ from web.harness.values.messages import (
 from web.harness.values.usage import Usage
 
 ANN = HarnessIdentity("here", "ann")
+BOB = HarnessIdentity("there", "bob")
 
 PICTURE = ImageBlock("image/png", hashlib.sha256(b"picture").hexdigest(), b"picture", "p.png", 4, 4)
+
+END = RunResult("completed", "ab")
 
 STATE = RunState("r", RunLimits(10, None, 2, 3, 0.5, 8.0))
 
@@ -47,6 +51,11 @@ def message(name: str, text: str = "text") -> Message:
     return Message(name, "user", (TextBlock(text),))
 
 
+def saying(*texts: str) -> tuple[Message, ...]:
+    """Messages `m0`, `m1`, ... with these texts."""
+    return tuple(message(f"m{at}", text) for at, text in enumerate(texts))
+
+
 def round_of_calls(at: int) -> tuple[Step, ...]:
     """An answer with one call, which is started and settled."""
     use = ToolUseBlock(f"c{at}", "look", {"at": [at, {"\x00": "\ud800 日"}]})
@@ -65,6 +74,15 @@ def round_of_calls(at: int) -> tuple[Step, ...]:
             calls=(replace(record, result=result, seconds=0.25),),
         ),
     )
+
+
+def texts(*pieces: str) -> list[EventBody]:
+    return [TextDelta(piece, "m") for piece in pieces]
+
+
+async def numbers(stores: Stores, run_id: str = "r") -> list[int]:
+    """Those of the events that are kept of a run."""
+    return [event.number for event in (await stores.events.read(run_id)).events]
 
 
 def runs_of(stores: Stores) -> Executions:

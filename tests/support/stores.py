@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import asyncpg
+import pytest
 
 from tests.support.postgres import empty_database, give_back
 from web.harness.sessions.event_log import EventLog, InMemoryEventLog, Listener
+from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.in_memory import InMemorySessionStore
 from web.harness.sessions.opening import Stores, open_database
 from web.harness.sessions.records import Blobs, InMemoryBlobs, InMemoryRecords, Records
+from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.sessions.sql.database import Database
 from web.harness.sessions.sql.event_log import SqlEventLog
 from web.harness.sessions.sql.executions import SqlExecutions
@@ -164,9 +167,24 @@ class SqlPlace:
 
 
 async def new_place(kind: str, folder: Path) -> MemoryPlace | SqlPlace:
-    match kind:
-        case "memory":
-            return MemoryPlace()
-        case "sqlite":
-            return SqlPlace(f"sqlite:///{folder / 'chats.sqlite3'}")
+    return MemoryPlace() if kind == "memory" else await new_database(kind, folder)
+
+
+async def new_database(kind: str, folder: Path) -> SqlPlace:
+    if kind == "sqlite":
+        return SqlPlace(f"sqlite:///{folder / 'chats.sqlite3'}")
     return SqlPlace(await empty_database())
+
+
+async def session_of(
+    sessions: SessionStore, session_id: str = "s", wait: float = 0
+) -> SessionSnapshot:
+    """What is committed of a session, once nobody holds it: in `wait` seconds, else it fails."""
+    async with await sessions.acquire(LOCAL_IDENTITY, session_id, wait=wait) as lease:
+        return await lease.read()
+
+
+def on(kind: str, *, full: str = "") -> pytest.MarkDecorator:
+    """The database that a test with `place` runs over, and another one for the full run alone."""
+    more = [pytest.param(full, marks=pytest.mark.full)] if full else []
+    return pytest.mark.parametrize("database_kind", [kind, *more])

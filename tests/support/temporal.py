@@ -65,9 +65,9 @@ def temporal_server() -> TemporalServer:
     return _new(in_memory=True)
 
 
-def new_temporal_server() -> TemporalServer:
-    """A server of one's own, to be killed and started again."""
-    return _new(in_memory=False)
+def new_temporal_server(*, in_memory: bool = False) -> TemporalServer:
+    """A server of one's own, to be killed and started again; in memory, it knows nothing then."""
+    return _new(in_memory=in_memory)
 
 
 def _new(*, in_memory: bool) -> TemporalServer:

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from temporalio.api.common.v1 import Payload
+from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.converter import DataConverter, PayloadCodec
 
@@ -24,6 +25,8 @@ from web.harness.sessions.sql.store import SqlSessionStore
 
 QUICK = Times(heartbeat=1.0, start=1.0, patience=0.2)
 """For tests that wait until a worker is given up."""
+
+DAY_SECONDS = 86_400
 
 
 class CountingCodec(PayloadCodec):
@@ -47,15 +50,24 @@ class CountingCodec(PayloadCodec):
 class TemporalPlace:
     """A database, and a queue of a Temporal server, for backends that share both."""
 
-    def __init__(self, folder: Path, server: TemporalServer | None = None) -> None:
+    def __init__(
+        self, folder: Path, server: TemporalServer | None = None, namespace: str = "default"
+    ) -> None:
         self.server = server if server is not None else temporal_server()
+        self.namespace = namespace
         self.queue = new_queue()
         self.events = f"sqlite:///{folder / 'runs.db'}"
 
     @property
     def address(self) -> str:
-        where = f"{self.server.address}/default"
+        where = f"{self.server.address}/{self.namespace}"
         return f"temporal://{where}?events={quote(self.events)}&queue={self.queue}"
+
+    async def make_namespace(self) -> None:
+        client = await Client.connect(self.server.address)
+        made = RegisterNamespaceRequest(namespace=self.namespace)
+        made.workflow_execution_retention_period.FromSeconds(DAY_SECONDS)
+        await client.workflow_service.register_namespace(made)
 
     async def workflow(self, run_id: str) -> WorkflowHandle[object, object]:
         client = await Client.connect(self.server.address)

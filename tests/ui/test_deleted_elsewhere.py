@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
-from tests.support.kept import restarts, until
+from tests.support.kept import Restarts, until
 from tests.support.scripted_provider import ScriptedProvider
-from tests.support.stores import new_place
 from web.harness.values.model import TextChunk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full]
@@ -17,10 +15,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 @pytest.mark.parametrize("backend", ["the store", "none"])
 async def test_what_it_does_is_stopped_there_and_nothing_of_it_stays(
-    tmp_path: Path, backend: str
+    stage: Restarts, backend: str
 ) -> None:
-    place = await new_place("sqlite", tmp_path)
-    stage = restarts(place, tmp_path)
     if backend == "none":
         stage.settings["backend"] = backend
     provider = ScriptedProvider([TextChunk("Half "), asyncio.Event()])
@@ -51,4 +47,3 @@ async def test_what_it_does_is_stopped_there_and_nothing_of_it_stays(
             )
 
         await until(is_gone)
-    await place.aclose()

@@ -5,31 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.app_server import AppServer, StreamEvent, text_of
-from tests.support.kept import Restarts, page_of, restarts, until
+from tests.support.app_server import numbers, text_of
+from tests.support.kept import Restarts, at_rest, page_of, shows, until
 from tests.support.scripted_provider import ScriptedProvider, calls, says
-from tests.support.stores import new_place
+from tests.support.stores import on
 from web.harness.runtime.backend import executions_of
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.opening import Stores, open_stores
 from web.harness.values.events import RunResult
 from web.harness.values.model import TextChunk
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, on("sqlite", full="postgresql")]
 
 WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place(request.param, tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
 
 
 def endless(*texts: str) -> ScriptedProvider:
@@ -59,27 +50,6 @@ async def another_server(stage: Restarts) -> AsyncIterator[Stores]:
         await stores.aclose()
 
 
-async def shows(server: AppServer, chat: str, words: str) -> str:
-    async def look() -> str:
-        page = await page_of(server, chat)
-        return page if words in page else ""
-
-    return str(await until(look))
-
-
-async def rest(server: AppServer, chat: str) -> dict[str, Any]:
-    async def look() -> dict[str, Any]:
-        told = await server.chat(chat)
-        at_work = told["active_run"] is not None or told["state"] in ("working", "asking")
-        return {} if at_work else told
-
-    return dict(await until(look))
-
-
-def numbers(events: list[StreamEvent]) -> list[int]:
-    return [event.id for event in events if event.id is not None]
-
-
 async def test_a_run_that_was_cut_off_goes_on_by_itself_and_is_shown_once(stage: Restarts) -> None:
     chat, run = await cut_off(stage, "The first half. ", queued="And then?")
     provider = ScriptedProvider(says("All of it."), says("Nothing."))
@@ -89,7 +59,7 @@ async def test_a_run_that_was_cut_off_goes_on_by_itself_and_is_shown_once(stage:
         assert numbers(events) == list(range(1, len(events) + 1))
         types = [event.type for event in events]
         assert types.count("run_result") == types.count("attempt_reset") == 1
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         assert [each["content"][0]["text"] for each in told["messages"]] == [
             *("Tell me all", "All of it.", "And then?", "Nothing.")
         ]
@@ -124,7 +94,7 @@ async def test_with_ask_a_run_stands_still_until_a_person_says_go_on(stage: Rest
         twice = [server.client.post(f"/api/runs/{run}/resume") for _ in range(2)]
         assert [answer.status_code for answer in await asyncio.gather(*twice)] == [202, 202]
         assert text_of(await server.events(run)).endswith("All of it.")
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         assert [each["text"] for each in told["messages"][-1]["content"]] == ["Nothing."]
         assert "Leave it" not in await page_of(server, chat)
 
@@ -140,7 +110,7 @@ async def test_a_run_that_is_left_ends_as_incomplete_and_what_waited_follows(
         assert answer.status_code == 202, answer.text
         last = (await server.events(run))[-1]
         assert (last.data["status"], last.data["reason"]) == ("failed", "interrupted")
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         texts = [each["content"][0]["text"] for each in told["messages"]]
         assert texts == ["Tell me all", "The first half. ", "And then?", "Nothing."]
         page = await page_of(server, chat)
@@ -169,7 +139,7 @@ async def test_an_approval_that_waited_is_still_there_and_works(stage: Restarts)
         events = await server.events(run)
         assert text_of(events) == "I write.Written."
         assert [event.type for event in events].count("approval_required") == 1
-        await rest(server, chat)
+        await at_rest(server, chat)
         files = (await server.client.get(f"/api/chats/{chat}/files")).json()
         assert [each["path"] for each in files] == ["note.txt"]
         more = await server.events(await server.send(chat, "Again"))
@@ -232,7 +202,7 @@ async def test_a_run_that_one_server_paused_goes_on_at_another_and_the_first_sho
             page = await shows(server, chat, "All of it.")
             assert "Half." not in page
             assert "It was paused here; the answer goes on below." in page
-            await rest(server, chat)
+            await at_rest(server, chat)
         assert (await one.chat(chat))["messages"] == (await two.chat(chat))["messages"]
 
 
@@ -249,7 +219,7 @@ async def test_a_paused_run_that_is_left_says_what_of_it_is_kept(stage: Restarts
         page = await shows(server, chat, "Left while it was paused.")
         assert "what was half written is not" in page
         assert "The first half." not in page
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         assert [each["content"][0]["text"] for each in told["messages"]] == ["Tell me all"]
 
 
@@ -260,7 +230,7 @@ async def test_what_a_person_stopped_is_stopped_whoever_runs_it(stage: Restarts)
         await server.wait_for(run, "text_delta")
         await server.client.post(f"/api/runs/{run}/stop")
         assert (await server.events(run))[-1].data["status"] == "cancelled"
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         assert [each["content"][0]["text"] for each in told["messages"]] == [
             *("Tell me all", "The first half. ")
         ]
@@ -270,7 +240,7 @@ async def test_what_a_person_stopped_is_stopped_whoever_runs_it(stage: Restarts)
         await shows(server, other, "Leave it")
         await server.client.post(f"/api/runs/{cut}/stop")
         assert (await server.events(cut))[-1].data["reason"] == "stopped"
-        told = await rest(server, other)
+        told = await at_rest(server, other)
         assert told["messages"][-1]["content"][0]["text"] == "Nothing."
         assert "Something." in await page_of(server, other)
 
@@ -285,7 +255,7 @@ async def test_a_run_whose_model_is_gone_says_so_and_can_be_left(stage: Restarts
         assert refused.json()["code"] == "runtime_differs"
         await server.client.post(f"/api/runs/{run}/leave")
         assert (await server.events(run))[-1].data["reason"] == "interrupted"
-        await rest(server, chat)
+        await at_rest(server, chat)
         assert text_of(await server.events(await server.send(chat, "Now", model="openai:two")))
 
 
@@ -322,7 +292,7 @@ async def test_only_one_of_two_servers_goes_on_with_a_run(stage: Restarts) -> No
     async with stage.server(providers[0]) as one, stage.server(providers[1]) as two:
         for server in (one, two):
             assert (await server.events(run))[-1].data["status"] == "completed"
-            await rest(server, chat)
+            await at_rest(server, chat)
         assert sum(len(each.requests) for each in providers) == 1
         assert await one.events(run) == await two.events(run)
 
@@ -350,7 +320,7 @@ async def test_who_has_a_run_go_on_that_another_server_just_ended_is_told_no_err
         answer = await goes_on
         assert answer.status_code == 202, answer.text
         assert (await server.events(run))[-1].data["status"] == "completed"
-        await rest(server, chat)
+        await at_rest(server, chat)
 
 
 @pytest.mark.full
@@ -365,7 +335,7 @@ async def test_a_second_restart_and_a_third_lose_nothing(stage: Restarts) -> Non
     async with stage.server(ScriptedProvider(says("All of it."), says("Nothing."))) as server:
         events = await server.events(run)
         assert numbers(events) == list(range(1, len(events) + 1))
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         assert [each["content"][0]["text"] for each in told["messages"]] == [
             *("Tell me all", "All of it.", "And then?", "Nothing.")
         ]
@@ -377,14 +347,14 @@ async def test_a_retry_that_is_cut_off_goes_on_without_what_it_stands_for(stage:
         run = await server.send(chat, "Tell me all")
         await server.wait_for(run, "text_delta")
         await server.client.post(f"/api/runs/{run}/stop")
-        await rest(server, chat)
+        await at_rest(server, chat)
         answer = await server.client.post(f"/api/runs/{run}/retry")
         again = answer.json()["run_id"]
         await server.wait_for(again, "text_delta")
     provider = ScriptedProvider(says("Good."))
     async with stage.server(provider) as server:
         await server.events(again)
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         assert [each["content"][0]["text"] for each in told["messages"]] == [
             *("Tell me all", "Good.")
         ]

@@ -3,26 +3,16 @@ after a restart."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.app_server import AppServer, text_of
-from tests.support.kept import Restarts, page_of, restarts, until
+from tests.support.app_server import AppServer, numbers, text_of
+from tests.support.kept import Restarts, at_rest, page_of, until
 from tests.support.scripted_provider import ScriptedProvider, calls, says
-from tests.support.stores import new_place
-from tests.ui.test_durable_chats import numbers, rest
+from tests.support.stores import on
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place(request.param, tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
+pytestmark = [pytest.mark.anyio, on("sqlite", full="postgresql")]
 
 
 def writes(content: str) -> list[Any]:
@@ -44,9 +34,9 @@ async def test_a_chat_that_begins_from_a_step_has_its_files_as_they_were_then(
         chat = await server.new_chat(title="Notes")
         run = await server.send(chat, "Write")
         await allow(server, run)
-        await rest(server, chat)
+        await at_rest(server, chat)
         await server.events(await server.send(chat, "Write again"))
-        await rest(server, chat)
+        await at_rest(server, chat)
     async with stage.server(ScriptedProvider(says("On."))) as server:
         steps = (await server.client.get(f"/api/runs/{run}/steps")).json()["steps"]
         forks = [step["number"] for step in steps if step["forks"]]
@@ -74,7 +64,7 @@ async def test_after_a_restart_a_reader_of_an_old_run_is_told_of_the_gap(stage: 
         chat = await server.new_chat()
         first = await server.send(chat, "one")
         whole = await server.events(first)
-        await rest(server, chat)
+        await at_rest(server, chat)
 
     async def folded(server: AppServer) -> bool:
         return (await server.events(first))[0].type == "gap"

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.app_server import AppServer, StreamEvent
-from tests.support.kept import Restarts, page_of, restarts
+from tests.support.kept import Restarts, at_rest, page_of, shows
 from tests.support.scripted_provider import ScriptedProvider, calls, says
-from tests.support.stores import new_place
 from tests.support.till import Till
-from tests.ui.test_durable_chats import rest, shows
 from tests.ui.test_kept_servers import PROPOSAL, post
 from web.harness.values.messages import ToolResultBlock
 
 pytestmark = pytest.mark.anyio
 
 PAY = ("till__pay", {"amount": 3})
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place("sqlite", tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
 
 
 @pytest.fixture
@@ -84,7 +75,7 @@ async def test_of_a_call_that_nobody_knows_of_a_person_says_what_became_of_it(
             await till.began()
             till.let_go("It was 4.")
         last = (await server.events(run))[-1]
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         assert till.paid == (2 if how == "retry" else 1)
         if how == "abort":
             assert (last.data["status"], last.data["reason"]) == ("cancelled", "given_up")
@@ -135,7 +126,7 @@ async def test_a_call_whose_server_is_gone_for_good_is_given_up(
         await shows(server, chat, "Connect till, then it goes on")
         await server.client.post(f"/api/runs/{run}/leave")
         assert (await server.events(run))[-1].data["reason"] == "interrupted"
-        await rest(server, chat)
+        await at_rest(server, chat)
         more = await server.events(await server.send(chat, "And?"))
         assert more[-1].data["text"] == "Nothing was paid."
     assert till.paid == 0

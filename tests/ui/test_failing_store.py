@@ -6,26 +6,20 @@ import asyncio
 import shutil
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.app_server import AppServer, refusal, text_of
-from tests.support.kept import Restarts, page_of, restarts, until
+from tests.support.kept import Restarts, page_of, until
 from tests.support.scripted_provider import ScriptedProvider, breaks, says
 from tests.support.small_disk import fill, make_read_only, small_disk
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace
 from web.harness.values.model import ModelDone, TextChunk
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place("sqlite", tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
 
 
 @pytest.mark.full
@@ -244,6 +238,21 @@ async def test_a_chat_opens_while_the_store_is_locked(stage: Restarts) -> None:
         assert len((await server.chat(chat))["messages"]) == 2
 
 
+@asynccontextmanager
+async def half_answered(stage: Restarts, backend: str) -> AsyncIterator[tuple[AppServer, str, str]]:
+    """A server, a chat that has its answer, and another one that has half of it."""
+    if backend == "none":
+        stage.settings["backend"] = "none"
+    never = asyncio.Event()
+    provider = ScriptedProvider(says("The first answer."), [TextChunk("Half of "), never])
+    async with stage.server(provider) as server:
+        chat = await server.new_chat()
+        await server.events(await server.send(chat, "hello"))
+        other = await server.new_chat()
+        await server.wait_for(await server.send(other, "go on"), "text_delta")
+        yield server, chat, other
+
+
 async def shows_all_and_refuses(stage: Restarts, chat: str, words: str) -> None:
     async with stage.server() as server:
         assert "The first answer." in await page_of(server, chat)
@@ -276,15 +285,7 @@ async def test_a_store_that_is_opened_to_be_read_shows_its_chats_and_takes_nothi
     stage: Restarts, backend: str, words: str
 ) -> None:
     """What was cut off is shown to be, and not as if somebody worked at it."""
-    if backend == "none":
-        stage.settings["backend"] = "none"
-    never = asyncio.Event()
-    provider = ScriptedProvider(says("The first answer."), [TextChunk("Half of "), never])
-    async with stage.server(provider) as server:
-        chat = await server.new_chat()
-        await server.events(await server.send(chat, "hello"))
-        other = await server.new_chat()
-        await server.wait_for(await server.send(other, "go on"), "text_delta")
+    async with half_answered(stage, backend) as (server, chat, other):
         gone = await server.new_chat(title="Deleted")
         await server.client.delete(f"/api/chats/{gone}")
     stage.settings["store"] = f"{stage.place.address}?mode=ro"
@@ -306,7 +307,7 @@ async def test_a_server_that_starts_on_a_disk_without_room_shows_its_chats(
     tmp_path: Path, how: str
 ) -> None:
     with small_disk(tmp_path / "disk", 4_000) as disk:
-        stage = restarts(SqlPlace(f"sqlite:///{disk / 'chats.sqlite3'}"), tmp_path)
+        stage = Restarts(SqlPlace(f"sqlite:///{disk / 'chats.sqlite3'}"), tmp_path)
         chat = await a_chat(stage)
         if how == "full":
             fill(disk)
@@ -320,15 +321,7 @@ async def test_a_server_that_starts_on_a_disk_without_room_shows_its_chats(
 async def test_a_server_that_was_started_only_to_read_writes_once_it_may(
     stage: Restarts, backend: str
 ) -> None:
-    if backend == "none":
-        stage.settings["backend"] = "none"
-    never = asyncio.Event()
-    provider = ScriptedProvider(says("The first answer."), [TextChunk("Half of "), never])
-    async with stage.server(provider) as server:
-        chat = await server.new_chat()
-        await server.events(await server.send(chat, "hello"))
-        cut = await server.new_chat()
-        await server.wait_for(await server.send(cut, "go on"), "text_delta")
+    async with half_answered(stage, backend) as (_, chat, cut):
         database = file_of(stage)
         kept = database.with_name("kept.sqlite3")
         async with stage.place.locked():

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.app_server import AppServer, text_of
-from tests.support.kept import Restarts, page_of, restarts, until
+from tests.support.kept import Restarts, page_of, until
 from tests.support.pictures import png
 from tests.support.scripted_provider import ScriptedProvider, calls, says
-from tests.support.stores import new_place
 from web.commands.files import left_behind
 from web.harness.values.model import TextChunk
 
@@ -21,12 +18,9 @@ pytestmark = pytest.mark.anyio
 WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
 
 
-# The contracts of tests/contracts hold PostgreSQL to the same in each run.
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place(request.param, tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
+def database_kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 async def question(server: AppServer, run: str) -> str:
@@ -43,7 +37,7 @@ async def settled(server: AppServer, chat: str) -> None:
     await until(idle)
 
 
-@pytest.mark.parametrize("stage", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite", "postgresql"])
 async def test_a_chat_is_as_it_was_after_a_restart(stage: Restarts) -> None:
     provider = ScriptedProvider(
         calls(WRITE, text="I write it."),

@@ -5,26 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.app_server import AppServer
-from tests.support.kept import Restarts, page_of, restarts, until
-from tests.support.stores import SqlPlace, new_place
+from tests.support.kept import Restarts, page_of, until
+from tests.support.stores import SqlPlace
 
 pytestmark = pytest.mark.anyio
 
 TOKEN = re.compile(r'name="token" value="([^"]+)"')
 PROPOSAL = re.compile(r'action="(/chats/[^"]+/proposals/[^"]+/start)"')
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place("sqlite", tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
 
 
 async def post(server: AppServer, chat: str, path: str, **fields: str) -> None:

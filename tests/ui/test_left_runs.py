@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
-from tests.support.kept import Restarts, restarts
+from tests.support.kept import Restarts, at_rest, shows
 from tests.support.scripted_provider import ScriptedProvider, calls, says
-from tests.support.stores import new_place
-from tests.ui.test_durable_chats import WRITE, rest, shows
+from tests.ui.test_durable_chats import WRITE
 from web.harness.values.messages import Message, ThinkingBlock, ToolResultBlock
 from web.harness.values.model import TextChunk, ThinkingChunk
 
@@ -22,13 +20,6 @@ NEVER = asyncio.Event()
 THOUGHT = ThinkingChunk("I count.", "sealed")
 
 
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place("sqlite", tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
-
-
 async def sent_after(stage: Restarts, chat: str, run: str) -> Sequence[Message]:
     """What a model is sent with the next message, once a run was left."""
     stage.settings["resume"] = "ask"
@@ -37,9 +28,9 @@ async def sent_after(stage: Restarts, chat: str, run: str) -> Sequence[Message]:
         await shows(server, chat, "Leave it")
         answer = await server.client.post(f"/api/runs/{run}/leave")
         assert answer.status_code == 202, answer.text
-        await rest(server, chat)
+        await at_rest(server, chat)
         await server.send(chat, "And now?")
-        await rest(server, chat)
+        await at_rest(server, chat)
     return provider.requests[0].messages
 
 

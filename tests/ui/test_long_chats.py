@@ -7,12 +7,11 @@ import gc
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
-from tests.support.kept import Restarts, restarts
-from tests.support.stores import SqlPlace, new_place
+from tests.support.kept import Restarts
+from tests.support.stores import SqlPlace
 from web.chats.chat import Turn
 from web.chats.journal.journal import TurnBegun, TurnSent, entry_to_event, journal_of
 from web.commands.server import COLLECT_AFTER
@@ -24,13 +23,6 @@ from web.harness.values.messages import Message, TextBlock
 pytestmark = pytest.mark.anyio
 
 TURNS = 5_000
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place("sqlite", tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
 
 
 async def fill(place: SqlPlace, chat: str, turns: int) -> None:

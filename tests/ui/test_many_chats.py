@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.kept import Restarts, many_chats, restarts
-from tests.support.stores import new_place
+from tests.support.kept import Restarts, many_chats
 from web.chats.storage.loading import PAGE_ROWS
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place("sqlite", tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
 
 
 def rows(page: str) -> list[str]:

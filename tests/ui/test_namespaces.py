@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
-from temporalio.client import Client
 
 from tests.support.app_server import app_server
 from tests.support.kept import page_of, until
@@ -15,15 +13,12 @@ from tests.support.temporal_runs import TemporalPlace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
-DAY_SECONDS = 86_400
-
 
 async def test_the_page_says_that_the_namespace_is_missing_until_it_is_made(tmp_path: Path) -> None:
-    place = TemporalPlace(tmp_path)
-    name = f"of-{place.queue}"
-    backend = place.address.replace("/default?", f"/{name}?")
+    name = f"of-{tmp_path.name}"
+    place = TemporalPlace(tmp_path, namespace=name)
     provider = ScriptedProvider(says("Here."))
-    async with app_server(tmp_path, provider, settings={"backend": backend}) as server:
+    async with app_server(tmp_path, provider, settings={"backend": place.address}) as server:
         chat = await server.new_chat()
 
         async def told_to_all() -> bool:
@@ -38,10 +33,7 @@ async def test_the_page_says_that_the_namespace_is_missing_until_it_is_made(tmp_
 
         assert await until(waits, 10)
         assert "Temporal has not the namespace" in await page_of(server, chat)
-        client = await Client.connect(place.server.address)
-        made = RegisterNamespaceRequest(namespace=name)
-        made.workflow_execution_retention_period.FromSeconds(DAY_SECONDS)
-        await client.workflow_service.register_namespace(made)
+        await place.make_namespace()
 
         async def answered() -> bool:
             return bool((await server.status(run))["state"] == "ended")

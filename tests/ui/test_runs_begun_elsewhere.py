@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.app_server import text_of
-from tests.support.kept import Restarts, page_of, restarts, until
+from tests.support.kept import Restarts, page_of, until
 from tests.support.scripted_provider import ScriptedProvider, calls, says
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace
 from web.chats.chat import Turn
 from web.chats.journal.journal import (
     StopAsked,
@@ -29,19 +27,6 @@ from web.harness.values.events import EventBody, RunResult, TextDelta
 from web.harness.values.model import ModelDone, TextChunk
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
-
-
-@pytest.fixture
-def stage(place: SqlPlace, tmp_path: Path) -> Restarts:
-    return restarts(place, tmp_path)
 
 
 @pytest.mark.parametrize("first", ["begun", "taken back"])

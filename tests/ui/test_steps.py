@@ -14,10 +14,11 @@ from tests.support.app_server import refusal
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.tool_app import USER, ToolServer, tool_server
 from web.chats.steps.run_files import is_run_file
-from web.harness.loop.actions import Condensed
+from web.harness.loop.actions import Condensed, ModelAnswered
 from web.harness.sessions.journal import Step
 from web.harness.tools.tool import KeepBlob, PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.values.messages import JsonObject, Message, TextBlock
+from web.harness.values.usage import Usage
 from web.ui.runs.run_pages import PAGE_STEPS, SHOWN_CHARS
 
 pytestmark = pytest.mark.anyio
@@ -105,6 +106,21 @@ async def test_the_page_shows_each_step_and_no_markup_of_a_tool(server: ToolServ
         assert words in html
     # From the answers and the whole round, and from nowhere else.
     assert html.count("Start a new chat from here") == 3
+
+
+async def test_the_page_shows_an_answer_as_text_and_tokens_once(server: ToolServer) -> None:
+    chat, run_id = await looked(server)
+    answer = Message("m", "assistant", (TextBlock("It **is** [so](a.md)."),))
+    usage = ModelAnswered(8, (), "end_turn", Usage(3_228, 41))
+    server.runs.write(run_id, Step("model_call", about={"tokens": 2_477}))
+    server.runs.write(run_id, Step("answered", usage, (answer,)))
+    html = await page(server, f"/chats/{chat}/runs/{run_id}/steps")
+    assert "<p>It <strong>is</strong> so.</p>" in html
+    # What the model has counted takes the place of the estimate before it.
+    assert ("3\N{NARROW NO-BREAK SPACE}228 tokens in" in html, "estimated" in html) == (True, False)
+    server.runs.write(run_id, Step("model_call", about={"tokens": 900}))
+    html = await page(server, f"/chats/{chat}/runs/{run_id}/steps")
+    assert "about 900 tokens, estimated" in html
 
 
 async def test_ten_thousand_steps_come_in_pages_that_are_read_alone(server: ToolServer) -> None:
@@ -214,6 +230,9 @@ async def test_a_chat_begins_from_an_answer_and_the_first_stays_as_it_is(
     # The calls were not run in this chat, and a model that goes on is told so.
     assert len(told) == 8
     assert all("not run in this chat" in each for each in told[6:])
+    html = await page(server, f"/chats/{made['id']}")
+    assert html.count('data-status="not_run"') == 2
+    assert 'data-status="failed"' not in html
     await server.events(await server.send(made["id"], "Go on"))
     assert (await texts(server, made["id"]))[-1] == "And on."
     assert await server.chat(chat) == before

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from tests.support.app_server import AppServer, refusal, text_of
-from tests.support.kept import Restarts, page_of, restarts, until
+from tests.support.kept import Restarts, page_of, shows, until
 from tests.support.scripted_provider import ScriptedProvider, breaks, calls, says
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import on
 from web.chats.chat import Turn
 from web.chats.journal.journal import TurnBegun, TurnSent, entry_to_event
 from web.harness.sessions.identity import LOCAL_IDENTITY
@@ -25,20 +23,8 @@ WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place("postgresql", tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
-
-
-async def shows(server: AppServer, chat: str, words: str) -> str:
-    """The page of a chat, once it has these words."""
-
-    async def look() -> str:
-        page = await page_of(server, chat)
-        return page if words in page else ""
-
-    return str(await until(look))
+def database_kind() -> str:
+    return "postgresql"
 
 
 async def test_a_run_of_one_server_is_live_on_the_other_and_the_chat_is_busy_there(
@@ -239,13 +225,9 @@ async def test_a_program_gets_the_messages_of_a_run_that_another_server_has(
                 assert known[0][-1]["id"] == f"{run}-3"
 
 
-@pytest.mark.parametrize("kind", [pytest.param("sqlite", marks=pytest.mark.full), "postgresql"])
-async def test_a_run_is_known_on_all_servers_once_a_message_was_taken(
-    tmp_path: Path, kind: str
-) -> None:
+@on("postgresql", full="sqlite")
+async def test_a_run_is_known_on_all_servers_once_a_message_was_taken(stage: Restarts) -> None:
     """A program may come by a proxy that sends each request to another one."""
-    place = await new_place(kind, tmp_path)
-    stage = restarts(place, tmp_path)
     rounds = 3
     provider = ScriptedProvider(*[says("Hello.")] * rounds)
     async with stage.server(provider) as one, stage.server() as two:
@@ -255,7 +237,6 @@ async def test_a_run_is_known_on_all_servers_once_a_message_was_taken(
             run = await one.send(chat, "Hi", queue=True)
             assert (await two.status(run))["chat_id"] == chat
             assert text_of(await two.events(run)) == "Hello."
-    await place.aclose()
 
 
 @pytest.mark.parametrize("backend", ["none", "the same"])
@@ -289,15 +270,13 @@ async def _has_failed(server: AppServer, chat: str) -> bool:
     return told["state"] == "failed" and told["active_run"] is None
 
 
+@on("sqlite")
 async def test_a_run_that_was_told_of_before_the_one_before_it_ended_is_known(
-    tmp_path: Path,
+    stage: Restarts,
 ) -> None:
     """What others write comes run by run, and its order is that of no clock."""
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
-    stage = restarts(place, tmp_path)
     stage.settings["backend"] = "none"
-    other = await place.backend()
+    other = await stage.place.backend()
     async with stage.server() as server:
         chat = await server.new_chat()
         first, second = (Turn(f"{chat}{each}", each, "openai:one", each) for each in ("a", "b"))
@@ -315,4 +294,3 @@ async def test_a_run_that_was_told_of_before_the_one_before_it_ended_is_known(
             assert answer.status_code == 200, answer.text
             other.events.append(second.run_id, [RunResult("completed", "")])
             await other.events.flush(second.run_id)
-    await place.aclose()

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from tests.support.kept import Restarts, page_of, restarts, until
+from tests.support.kept import Restarts, page_of, until
 from tests.support.scripted_provider import ScriptedProvider, says
-from tests.support.stores import new_place
+from tests.support.stores import on
 
-pytestmark = [pytest.mark.anyio, pytest.mark.full]
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place(request.param, tmp_path)
-    yield restarts(place, tmp_path)
-    await place.aclose()
+pytestmark = [pytest.mark.anyio, pytest.mark.full, on("sqlite", full="postgresql")]
 
 
 @pytest.mark.parametrize("is_known", [True, False])

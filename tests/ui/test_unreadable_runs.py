@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.kept import Restarts, restarts
+from tests.support.kept import Restarts, at_rest, shows
 from tests.support.scripted_provider import ScriptedProvider, calls, says
-from tests.support.stores import SqlPlace, new_place
-from tests.ui.test_durable_chats import rest, shows
 from tests.ui.test_left_runs import ADD
 from web.harness.values.model import TextChunk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full]
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Restarts]:
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield restarts(place, tmp_path)
-    await place.aclose()
 
 
 @pytest.mark.parametrize(
@@ -50,6 +38,6 @@ async def test_a_run_that_cannot_be_read_stands_still_with_words_and_can_be_left
         assert "The first half." in page
         answer = await server.client.post(f"/api/runs/{run}/leave")
         assert answer.status_code == 202, answer.text
-        told = await rest(server, chat)
+        told = await at_rest(server, chat)
         last = [each["content"][0]["text"] for each in told["messages"][-3:]]
         assert last == ["The first half. ", "And then?", "Nothing."]

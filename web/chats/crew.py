@@ -11,14 +11,13 @@ from web.chats.records.blobs import StoredBlobs
 from web.chats.records.records import ChatRecord, ChatRecords
 from web.chats.registry.chats import Chats
 from web.chats.runs.driver import Driver
-from web.chats.runs.durable_turns import without_run
+from web.chats.runs.run_messages import without_run
 from web.chats.tasks import TaskOwner
 from web.chats.transcript.transcript import Transcript
 from web.harness.host import ExecutionServices
 from web.harness.runtime.backend import Turn as RunTurn
-from web.harness.runtime.fitting import check_fitting, needed_tools
 from web.harness.sessions.identity import HarnessIdentity
-from web.harness.sessions.journal import Execution, Executions
+from web.harness.sessions.journal import Execution
 from web.harness.sessions.records import Blobs
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.values.errors import NotFound
@@ -40,7 +39,6 @@ class ChatCrew:
         tasks: TaskOwner,
         records: ChatRecords,
         blobs: Blobs,
-        executions: Executions,
         peek: Peek,
     ) -> None:
         """`chats` are nobody's: only what they have for each chat is used."""
@@ -49,15 +47,14 @@ class ChatCrew:
         self._tasks = tasks
         self._records = records
         self._blobs = blobs
-        self._executions = executions
         self._peek = peek
         # Nobody looks at these chats: their parts are made and thrown away.
         self._clock = Clock("worker")
 
     @asynccontextmanager
     async def __call__(self, execution: Execution) -> AsyncIterator[RunTurn]:
-        """Raises NotFound for a chat that is gone, ConfigurationError for a model that this worker
-        cannot ask, and HarnessError (`runtime_differs`) where it has not what the run needs."""
+        """Raises NotFound for a chat that is gone, and ConfigurationError for a model that this
+        worker cannot ask."""
         submission = execution.submission
         record = await self._records.get(submission.identity, submission.session_id)
         if record is None:
@@ -85,10 +82,6 @@ class ChatCrew:
             self._held(submission.identity, record) as chat,
             self._driver.equipped(chat, turn, services) as (agent, prepare),
         ):
-            needed = await self._needed(execution)
-            if needed and prepare is not None:
-                await prepare()
-            check_fitting(submission.fitting, agent, needed)
             yield RunTurn(agent, submission, prepare)
 
     @asynccontextmanager
@@ -108,10 +101,3 @@ class ChatCrew:
             chats.skills.close(chat)
             chats.memories.close(chat)
             chats.files.leave(chat)
-
-    async def _needed(self, execution: Execution) -> tuple[str, ...]:
-        if execution.state is None or not execution.state.calls:
-            return ()
-        run_id = execution.submission.run_id
-        recorded = await self._executions.recorded(run_id, newest=True)
-        return needed_tools(execution.state, recorded.calls if recorded is not None else {})

@@ -72,15 +72,16 @@ def add_parser(
         "and without a terminal it is 'ran'",
     )
     crash.add_argument("--fast", action="store_true", help="write and wait less: not to be watched")
-    crash.set_defaults(run=show)
-    # Without help it is not listed: it is for the demo alone.
-    server = demos.add_parser("crash-server")
-    server.set_defaults(run=lambda options: _served(serve))
+    # For the demo itself, which starts its server with it; people are not told of it.
+    crash.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
 
+    def run(options: argparse.Namespace) -> int:
+        if not options.serve:
+            return show(options)
+        serve()
+        return 0
 
-def _served(serve: Callable[[], None]) -> int:
-    serve()
-    return 0
+    crash.set_defaults(run=run)
 
 
 def _port(text: str) -> int:

@@ -75,8 +75,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "--model",
         action="append",
         metavar="PROVIDER:NAME",
-        help="a model to offer: openai:NAME, anthropic:NAME or demo:demo; may be repeated, "
-        "the first is the default [HARNESS_WEB_MODEL, separated by commas]",
+        help="a model to offer: openai:NAME, anthropic:NAME, demo:demo or demo:small; may be "
+        "repeated, the first is the default [HARNESS_WEB_MODEL, separated by commas]",
     )
     parser.add_argument(
         "--prices",

@@ -13,7 +13,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from types import FrameType
 from typing import NoReturn
 
@@ -24,8 +24,9 @@ from web.harness.runtime.addresses import is_temporal
 from web.harness.runtime.temporal.address import need_temporal, read_address
 from web.harness.sessions.opening import store_kind
 from web.harness.values.errors import ConfigurationError, HarnessError
-from web.paths import prepare_data_dir
+from web.paths import check_writable, prepare_data_dir
 from web.settings import Settings, request_identity
+from web.ui.access.identity import is_everywhere
 
 _BACKLOG = 2048
 _GRACE_SECONDS = 1
@@ -33,6 +34,8 @@ _GRACE_SECONDS = 1
 COLLECT_AFTER = (20_000, 50, 100)
 """Objects, and smaller collections, between two collections. With Python's own numbers, 500 runs
 that start at once spend a quarter of their time in collections that find nothing."""
+_QUIET_SECONDS = 2.0
+"""How long PostgreSQL may let a start wait before it is said what is waited for."""
 _CUT_OFF = ("ASGI callable returned without completing response", "Cancel %s running task(s)")
 
 
@@ -59,7 +62,7 @@ def serve(settings: Settings, make_app: Callable[[Settings], ASGIApp] | None = N
     # Before anybody can reach it: a server that would know nobody does not listen.
     request_identity(settings)
     _check_backend(settings)
-    _use_data_dir(settings.data_dir)
+    use_folders(settings)
     if settings.chat_store != "memory":
         # What is wrong with it is said in a line, before anybody is promised an address.
         asyncio.run(_try_store(settings.chat_store))
@@ -162,25 +165,58 @@ async def _try_store(address: str) -> None:
     """Raises ConfigurationError or StoreError where chats cannot be kept there."""
     from web.harness.sessions.opening import open_stores
 
-    stores = await open_stores(address, now=time.time)
+    told = None
+    if store_kind(address) == "postgresql":
+        # It may be just starting, so it is asked again for some seconds.
+        tell = partial(print, "harness-web: waiting for PostgreSQL.", file=sys.stderr, flush=True)
+        told = asyncio.get_running_loop().call_later(_QUIET_SECONDS, tell)
+    try:
+        stores = await open_stores(address, now=time.time)
+    finally:
+        if told is not None:
+            told.cancel()
     await stores.aclose()
 
 
-def _use_data_dir(folder: Path) -> None:
+def use_folders(settings: Settings) -> None:
+    """Raises CannotServe for a folder that cannot be written to."""
+    data, memory = settings.data_dir, settings.memory_dir
     try:
-        prepare_data_dir(folder)
+        prepare_data_dir(data)
     except OSError as error:
         raise CannotServe(
-            f"The data folder {folder} cannot be used: {error.strerror}.",
+            f"The data folder {data} cannot be used: {error.strerror}.",
             hint="Choose another with --data-dir.",
         ) from error
+    if memory is not None:
+        try:
+            # As the memory itself would make it: what is remembered is the owner's alone.
+            memory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_writable(memory)
+        except OSError as error:
+            raise CannotServe(
+                f"The memory folder {memory} cannot be used: {error.strerror}.",
+                hint="Choose another with HARNESS_WEB_MEMORY_DIR.",
+            ) from error
+
+
+def local_address(host: str, port: int) -> str:
+    """Where a browser of this machine finds what listens at `host`.
+
+    Of a server at every address (`0.0.0.0`, `::`) it is that of loopback: the wildcard itself is no
+    address that one can open.
+    """
+    if is_everywhere(host):
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _greet(settings: Settings, listener: socket.socket) -> None:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = f"http://{host}:{listener.getsockname()[1]}"
+    address = local_address(settings.host, listener.getsockname()[1])
     kept = {"memory": "in memory", "sqlite": "in SQLite", "postgresql": "in PostgreSQL"}
     where = kept[store_kind(settings.chat_store) or "memory"]
+    if is_everywhere(settings.host):
+        where += ", every address of this machine is served"
     if settings.run_backend is not None and is_temporal(settings.run_backend):
         temporal = read_address(settings.run_backend)
         where += f", answers go through Temporal at {temporal.target}/{temporal.namespace}"

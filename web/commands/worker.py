@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     """Works until SIGINT or SIGTERM. Raises HarnessError when it cannot begin."""
     from web.harness.runtime.addresses import is_temporal
     from web.harness.runtime.temporal.address import need_temporal, read_address
-    from web.harness.values.errors import ConfigurationError, HarnessError
+    from web.harness.values.errors import ConfigurationError, HarnessError, first_error
     from web.settings import read_settings
 
     given = {name: value for name, value in vars(options).items() if name != "run"}
@@ -101,22 +101,16 @@ def run(options: argparse.Namespace) -> int:
         refused = group.subgroup(HarnessError)
         if refused is None:
             raise
-        raise _first(refused) from group
+        raise first_error(refused) from group
     return 0
 
 
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
 async def _work(settings: Any, address: str) -> None:
+    from web.commands.server import use_folders
     from web.harness.runtime.temporal.address import read_address
-    from web.paths import prepare_data_dir
     from web.worker import working
 
-    prepare_data_dir(settings.data_dir)
+    use_folders(settings)
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -190,7 +190,7 @@ async def test_the_last_place_in_the_queue_is_taken_without_an_error_and_a_full_
         await page.fill(BOX, "Third")
         await insist(page)
         await expect(error).to_have_count(1)
-        await expect(error).to_contain_text("1 messages wait in this chat already")
+        await expect(error).to_contain_text("The queue of this chat is full; its limit is 1.")
         await expect(page.locator(BOX)).to_have_value("Third")
         going.set()
         await expect(waiting).to_have_count(0)

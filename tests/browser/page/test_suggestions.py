@@ -37,6 +37,17 @@ async def clicked(browser: Browser, folder: Path, label: str) -> AsyncIterator[P
 
 
 @pytest.mark.full
+async def test_all_of_them_are_seen_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
+    app = create_app(Settings(data_dir=tmp_path), providers=lambda name: DemoProvider(pace=0))
+    async with served(app) as address, watched(chromium, address) as (context, _):
+        page = await context.new_page()
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await page.goto(address)
+        for each in await page.locator(".suggestion").all():
+            await expect(each).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.full
 async def test_it_says_what_it_can_do(chromium: Browser, tmp_path: Path) -> None:
     async with clicked(chromium, tmp_path, "See what it can do") as page:
         await shows(page, "idle")

@@ -75,11 +75,13 @@ async def test_a_page_that_was_offline_says_so_and_catches_up(stage: Stage, way:
         # 30 seconds: longer than a page takes a silent stream for alive.
         await expect(banner).to_contain_text("be reached", timeout=40_000)
         await expect(banner).to_be_visible()
+        await expect(page.locator(".status")).to_be_hidden()
         if way == "the network is away":
             await stage.context.set_offline(False)
         proxy.release()
         await shown.until_done(page, seconds=15)
         await expect(banner).to_be_hidden()
+        await expect(page.locator(".status")).to_be_visible()
         await shown.is_reference(page, answer.text)
         await shown.is_sound(page)
         await shown.is_tidy(page)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.support.chat_room import chat_room
+from tests.support.folders import foot, until
 from tests.support.lock_holder import lock_held
 from tests.support.scripted_provider import ScriptedProvider
 from web.chats.chat import Chat
@@ -26,18 +27,6 @@ pytestmark = pytest.mark.anyio
 def paths(chat: Chat) -> list[str]:
     shown = [part.data for part in chat.channel.slot("files")]
     return [data.path for data in shown if isinstance(data, ShownFile)]
-
-
-def foot(chat: Chat) -> FilesFoot:
-    [part] = chat.channel.slot("files-foot")
-    assert isinstance(part.data, FilesFoot)
-    return part.data
-
-
-async def until(watcher: Watcher, done: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not done():
-            await watcher.changed()
 
 
 @asynccontextmanager

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.chat_room import chat_room
+from tests.support.folders import foot, until
 from tests.support.scripted_provider import ScriptedProvider, says
 from web.chats.chat import Chat
 from web.chats.files.folders import ChatFolders, row_id
 from web.chats.files.presence import Presence, running_servers
 from web.chats.parts.channel import Watcher
-from web.chats.parts.file_kinds import FilesFoot, ShownFile
+from web.chats.parts.file_kinds import ShownFile
 from web.chats.tasks import TaskOwner
 from web.harness.builtin.marker import read_marker
 from web.harness.builtin.versions import Origin
@@ -29,18 +28,6 @@ def rows(chat: Chat) -> list[ShownFile]:
     """What the list of files shows, in order."""
     shown = [part.data for part in chat.channel.slot("files")]
     return [data for data in shown if isinstance(data, ShownFile)]
-
-
-def foot(chat: Chat) -> FilesFoot:
-    [part] = chat.channel.slot("files-foot")
-    assert isinstance(part.data, FilesFoot)
-    return part.data
-
-
-async def until(watcher: Watcher, done: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not done():
-            await watcher.changed()
 
 
 async def test_a_watched_chat_shows_a_file_as_it_is_made_changed_and_deleted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.chats.transcript.test_transcript import C, M, Page
+from tests.support.transcript_page import C, M, Page
 from web.chats.parts.kinds import Notice
 from web.chats.transcript.transcript import UNREACHABLE
 from web.harness.values.events import ApprovalRequired, RunResult, TextDelta, ToolCallStart

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace, on
 from web.chats.chat import Chat, Turn
 from web.chats.journal.journal import TurnBegun
 from web.chats.parts.channel import Channel, Clock
@@ -149,9 +148,8 @@ class Counting:
         return await self._inner.write(work)
 
 
-async def test_whether_a_chat_is_free_is_told_without_writing_anything(tmp_path: Path) -> None:
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
+@on("sqlite")
+async def test_whether_a_chat_is_free_is_told_without_writing_anything(place: SqlPlace) -> None:
     counting = Counting(await place.open())
     interrupted_runs = InterruptedRuns(InMemoryEventLog(lambda: 1.0), SqlSessionStore(counting))
     other = await place.sessions()
@@ -162,4 +160,3 @@ async def test_whether_a_chat_is_free_is_told_without_writing_anything(tmp_path:
     assert counting.writes == 0
     assert await interrupted_runs.is_free_session(LOCAL_IDENTITY, "c", wait=1)
     assert counting.writes == 2
-    await place.aclose()

@@ -145,7 +145,7 @@ async def test_limits_refuse_with_words_and_change_nothing() -> None:
             await room.say(chat, " \n ")
         first = await room.say(chat)
         await room.say(chat, "waits")
-        with pytest.raises(LimitExceeded, match="limit"):
+        with pytest.raises(LimitExceeded, match="queue of this chat is full; its limit is 1"):
             await room.say(chat, "one too many")
         with pytest.raises(LimitExceeded, match="limit"):
             await room.say(other)
@@ -192,8 +192,9 @@ async def test_a_failed_turn_is_tried_again_in_its_own_place() -> None:
         said = [data.text for data in log_of(chat) if isinstance(data, UserMessage)]
         assert said == ["first", "second"]
         assert not any(isinstance(data, Failure) for data in log_of(chat))
+        assert await room.chats.retry(chat, failed.run_id) is again
         with pytest.raises(NotFound):
-            await room.chats.retry(chat, failed.run_id)
+            await room.chats.retry(chat, again.run_id)
 
 
 async def test_a_double_click_on_try_again_starts_one_run() -> None:
@@ -204,8 +205,9 @@ async def test_a_double_click_on_try_again_starts_one_run() -> None:
         failed = await room.say(chat)
         await room.result(failed.run_id)
         again = await room.chats.retry(chat, failed.run_id)
+        assert await room.chats.retry(chat, failed.run_id) is again
         with pytest.raises(SessionConflict):
-            await room.chats.retry(chat, failed.run_id)
+            await room.chats.retry(chat, again.run_id)
         go_on.set()
         await room.result(again.run_id)
 

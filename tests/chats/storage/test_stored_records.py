@@ -21,7 +21,7 @@ from web.chats.storage.stored_records import (
 )
 from web.chats.tasks import TaskOwner
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
-from web.harness.sessions.records import InMemoryRecords, Record
+from web.harness.sessions.records import Change, InMemoryRecords, Record
 from web.harness.values.errors import StoreError
 from web.harness.values.json_form import JsonRefused
 from web.harness.values.messages import ResourceBlock
@@ -58,11 +58,13 @@ class FailingRecords(InMemoryRecords):
         self.fails = False
         self.writes = 0
 
-    async def put(self, identity: HarnessIdentity, record: Record) -> None:
+    async def update(
+        self, identity: HarnessIdentity, session_id: str, change: Change
+    ) -> Record | None:
         self.writes += 1
         if self.fails:
             raise StoreError("The disk is full.", code="store_full")
-        await super().put(identity, record)
+        return await super().update(identity, session_id, change)
 
 
 @pytest.fixture
@@ -144,3 +146,37 @@ async def test_of_chats_that_are_written_and_deleted_nothing_is_kept_for_ever(
     # What still wants to write one of the newest brings nothing back.
     await records.put(LOCAL_IDENTITY, replace(FULL, id=f"c{MOST_GONE}"))
     assert await stored.get(LOCAL_IDENTITY, f"c{MOST_GONE}") is None
+
+
+async def test_what_waits_for_the_store_undoes_nothing_that_others_write_meanwhile(
+    tasks: TaskOwner,
+) -> None:
+    failing = FailingRecords()
+    stored = StoredChatRecords(failing, tasks)
+    await stored.put(LOCAL_IDENTITY, FULL)
+    mine = await stored.get(LOCAL_IDENTITY, "c1")
+    assert mine is not None
+    failing.fails = True
+    await stored.put(LOCAL_IDENTITY, replace(mine, draft="typed"))
+    failing.fails = False
+    theirs = replace(record_form(FULL), deleted_at=99.0)
+    theirs.body.update(title="Other", grants=[])
+    await failing.put(LOCAL_IDENTITY, theirs)
+    await stored.flush()
+    kept = await stored.get(LOCAL_IDENTITY, "c1")
+    assert kept is not None
+    assert (kept.draft, kept.title, kept.grants, kept.deleted_at) == ("typed", "Other", (), 99.0)
+
+
+async def test_a_record_that_another_server_deleted_for_good_is_not_brought_back(
+    tasks: TaskOwner,
+) -> None:
+    records = InMemoryRecords()
+    here, there = StoredChatRecords(records, tasks), StoredChatRecords(records, tasks)
+    await here.put(LOCAL_IDENTITY, FULL)
+    mine = await here.get(LOCAL_IDENTITY, "c1")
+    assert mine is not None
+    await there.delete(LOCAL_IDENTITY, "c1")
+    await here.put(LOCAL_IDENTITY, replace(mine, draft="typed"))
+    assert not here.is_waiting(LOCAL_IDENTITY, "c1")
+    assert await records.get(LOCAL_IDENTITY, "c1") is None

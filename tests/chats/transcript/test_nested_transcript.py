@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
+from typing import Self
 
-from web.chats.parts.channel import Channel, Clock
+from tests.support import transcript_page
 from web.chats.parts.kinds import Answer, Call, Foot, MarkdownBlock, Notice, PartData
 from web.chats.parts.listed_calls import all_calls
 from web.chats.parts.plan_kinds import Plan
 from web.chats.transcript.inputs import find_input
-from web.chats.transcript.transcript import Transcript
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
     ErrorReport,
-    Event,
     EventBody,
     InputAnswered,
     InputRequired,
@@ -39,21 +37,14 @@ END = RunResult("completed", "done", Usage(5, 6))
 STEPS = (PlanStep("read", "completed"), PlanStep("write", "in_progress"))
 
 
-class Page:
+class Page(transcript_page.Page):
     """A chat whose run `r` has begun and called a sub-agent."""
 
     def __init__(self) -> None:
-        self.channel = Channel("chat", Clock("e"))
-        self.transcript = Transcript(self.channel)
-        self.numbers = itertools.count(1)
-        self.transcript.begin("r", "hello", 100.0, "demo:demo")
+        super().__init__()
         self.happens(START)
 
-    def happens(self, *bodies: EventBody) -> Page:
-        self.transcript.fold("r", [Event(next(self.numbers), 103.0, body) for body in bodies])
-        return self
-
-    def inside(self, *bodies: EventBody) -> Page:
+    def inside(self, *bodies: EventBody) -> Self:
         return self.happens(*(NestedEvent(C, body) for body in bodies))
 
     def data(self, slot: str) -> list[PartData]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chats.transcript.test_transcript import C, M, Page
+from tests.support.transcript_page import C, M, Page
 from web.chats.parts.halted_kinds import Halted, Recovery
 from web.chats.parts.kinds import Answer, Call, CallStatus, Foot, Notice, PartData
 from web.chats.transcript.asked import AskedQuestions, find_asked, find_uncertain

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.chats.transcript.test_transcript import Page
 from tests.harness.agent.lives import Lives, World
 from tests.harness.agent.test_resumed_runs import delegates, delegating
 from tests.harness.agent.test_resuming import STRIDES
+from tests.support.transcript_page import Page
 from web.chats.parts.kinds import Answer, Call
 from web.harness.tools.tool import ReplayPolicy
 from web.harness.values.events import EventBody, RunResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chats.transcript.test_transcript import C, M, Page
+from tests.support.transcript_page import C, M, Page
 from web.chats.parts.halted_kinds import Halted
 from web.chats.parts.kinds import Foot, Notice
 from web.chats.transcript.run_words import INTERRUPTED, LEFT, RESUMED, UNPAUSED

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from web.chats.parts.channel import Channel, Clock
+from tests.support.transcript_page import C, M, Page
 from web.chats.parts.condensed_kinds import Condensed
 from web.chats.parts.kinds import (
     Call,
@@ -15,15 +13,14 @@ from web.chats.parts.kinds import (
     Foot,
     MarkdownBlock,
     Notice,
-    PartData,
     Progress,
     Question,
     ShownPart,
     Thinking,
     UserMessage,
 )
+from web.chats.transcript.run_words import NOT_RUN
 from web.chats.transcript.shown_calls import SHOWN_RESULT_CHARS
-from web.chats.transcript.transcript import Transcript
 from web.harness.values.events import (
     ApprovalRequired,
     AttemptReset,
@@ -47,40 +44,6 @@ from web.harness.values.events import (
 )
 from web.harness.values.usage import Usage
 from web.ui.markdown import render_block
-
-M, C = "r-1", "r-1-0"
-"""The first answer of run `r`, and its first call."""
-
-
-class Page:
-    """A chat whose run `r` has begun."""
-
-    def __init__(self) -> None:
-        self.channel = Channel("chat", Clock("e"))
-        self.transcript = Transcript(self.channel)
-        self.states: list[str] = []
-        self.transcript.state_changed = lambda: self.states.append(self.transcript.status.state)
-        self.numbers = itertools.count(1)
-        self.transcript.begin("r", "hello", 100.0, "demo:demo")
-
-    def happens(self, *bodies: EventBody, at: float = 103.0) -> Page:
-        self.transcript.fold("r", [Event(next(self.numbers), at, body) for body in bodies])
-        return self
-
-    def log(self) -> list[PartData]:
-        return [part.data for part in self.channel.slot("log")]
-
-    def text(self, slot: str) -> str:
-        """The markdown source that the blocks of a slot hold."""
-        return "|".join(
-            part.data.block.source
-            for part in self.channel.slot(slot)
-            if isinstance(part.data, MarkdownBlock)
-        )
-
-    def call(self) -> Call:
-        (call,) = [data for data in self.log() if isinstance(data, Call)]
-        return call
 
 
 def test_a_turn_begins_with_the_message_and_works() -> None:
@@ -136,6 +99,8 @@ def test_a_call_is_written_started_and_settled_in_one_part() -> None:
     [
         (ToolResult(C, "add", "no", is_error=True), "failed"),
         (ToolResult(C, "add", "no", is_error=True, decision="deny"), "denied"),
+        (ToolResult(C, "add", NOT_RUN, is_error=True), "not_run"),
+        (ToolResult(C, "add", NOT_RUN), "done"),
         (ToolResult(C, "add", "no", is_error=True, stopped=True), "cancelled"),
         (ToolResult(C, "add", "no", is_error=True, decision="allow", stopped=True), "cancelled"),
     ],

@@ -29,21 +29,31 @@ def text(*lines: object) -> str:
     [
         ("a\n", "a\n", "No change", []),
         ("", "", "No change", []),
-        ("a\n", "b\n", "The file exists. 1 line changes.", [["cut", "a"], ["add", "b"]]),
+        (
+            "a\n",
+            "b\n",
+            "The file exists. 1 line taken out, 1 put in.",
+            [["cut", "a"], ["add", "b"]],
+        ),
         (
             "a\nb\nc\n",
             "a\nB\nC\nc\n",
-            "The file exists. 2 lines change.",
+            "The file exists. 1 line taken out, 2 put in.",
             [["same", "a"], ["cut", "b"], ["add", "B"], ["add", "C"], ["same", "c"]],
         ),
-        ("a\n", "", "The file exists. 1 line changes.", [["cut", "a"]]),
+        ("a\n", "", "The file exists. 1 line taken out, 0 put in.", [["cut", "a"]]),
         (
             "a\n",
             "a",
-            "The file exists. 1 line changes.",
+            "The file exists. 1 line taken out, 1 put in.",
             [["cut", "a"], ["add", "a"], ["gap", "The line above does not end with a line break."]],
         ),
-        ("a\r\n", "a\n", "The file exists. 1 line changes.", [["cut", "a␍"], ["add", "a"]]),
+        (
+            "a\r\n",
+            "a\n",
+            "The file exists. 1 line taken out, 1 put in.",
+            [["cut", "a␍"], ["add", "a"]],
+        ),
     ],
 )
 def test_the_note_counts_and_the_lines_show(

@@ -343,7 +343,7 @@ async def test_the_preview_is_what_the_write_then_does(
     new: JsonObject = {"path": "./f.txt", "content": second, "replace": True}
     shown = await preview(registry, "write_file", **new)
     assert shown["path"] == "f.txt"
-    assert shown["note"] == "The file exists. 2 lines change."
+    assert shown["note"] == "The file exists. 1 line taken out, 2 put in."
     before = (folder / "f.txt").read_text().splitlines()
     assert [line for kind, line in shown["lines"] if kind != "add"] == before
     await run(registry, "write_file", **new)

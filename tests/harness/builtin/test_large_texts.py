@@ -120,4 +120,4 @@ def test_lines_that_each_stand_alone_are_compared_only_so_long() -> None:
     # Small changes in many places are compared as ever.
     changed = [f"x{line}" if number % 40 == 0 else line for number, line in enumerate(lines)]
     preview = change_preview("f", before, "".join(changed))
-    assert preview["note"] == "The file exists. 100 lines change."
+    assert preview["note"] == "The file exists. 100 lines taken out, 100 put in."

@@ -10,17 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
 import pytest
 
+from tests.support.processes import is_alive
 from web.harness.builtin.script_copies import PREFIX, YOUNG_SECONDS, copy_folder
-
-
-def alive(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 async def until(true: Callable[[], object]) -> None:
@@ -51,7 +44,7 @@ async def test_a_script_ends_when_its_server_is_killed_and_leaves_nothing(tmp_pa
     pids = [number_in(folder / name) for name in ("own", "child")]
     for pid in pids:
         assert pid
-        await until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
+        await until(lambda pid=pid: not is_alive(pid))  # type: ignore[misc]
     await until(lambda: not made.exists())
     assert folder.exists()
 

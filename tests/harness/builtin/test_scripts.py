@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from tests.support.processes import is_alive
 from web.harness.builtin.scripts import (
     MAX_OUTPUT_BYTES,
     Finished,
@@ -31,17 +32,10 @@ async def run(*command: str, folder: Path, seconds: float = 20) -> Finished:
     return await run_script(command, folder=folder, environ=ENVIRON, seconds=seconds)
 
 
-def alive(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
 async def gone(pid: int) -> bool:
     """Whether the process ends within a bounded time; a killed one may still be on its way."""
     ends = time.monotonic() + 10
-    while alive(pid):
+    while is_alive(pid):
         if time.monotonic() > ends:
             return False
         await asyncio.sleep(0.01)
@@ -103,7 +97,7 @@ async def test_cancelling_kills_it_and_its_children(tmp_path: Path) -> None:
     command = "echo $$ > own; sleep 600 & echo $! > child; wait"
     task = asyncio.create_task(run("sh", "-c", command, folder=tmp_path, seconds=600))
     pids = [await written(tmp_path / "child"), await written(tmp_path / "own")]
-    assert all(map(alive, pids))
+    assert all(map(is_alive, pids))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -166,7 +160,7 @@ async def test_cancelling_ends_what_has_left_its_group(tmp_path: Path, times: in
     """Also when it comes again meanwhile, as a run that ends does."""
     task = asyncio.create_task(run("sh", "-c", DAEMON + "sleep 600", folder=tmp_path, seconds=600))
     pid = await written(tmp_path / "child")
-    assert alive(pid)
+    assert is_alive(pid)
     for _ in range(times):
         task.cancel()
         await asyncio.sleep(0)

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from mcp_types import TextContent
 
+from tests.support.mcp_sdk import text_of
 from tests.support.mcp_wire import SECONDS, eventually, raw, until, words_in
 from web.harness.mcp.calls import Call
 from web.harness.mcp.connection import Connection
@@ -18,12 +19,6 @@ from web.harness.mcp.connections import Connections
 from web.harness.values.errors import ToolError
 
 pytestmark = pytest.mark.anyio
-
-
-def text_of(result: object) -> str:
-    item = result.content[0]  # type: ignore[attr-defined]
-    assert isinstance(item, TextContent)
-    return item.text
 
 
 async def until_sent(file: Path, words: str) -> None:

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 import anyio
 import pytest
-from mcp_types import TextContent
 
-from tests.support.mcp_sdk import build_server, listening
+from tests.support.mcp_sdk import build_server, listening, text_of
 from tests.support.mcp_wire import SECONDS, answering, until
 from web.harness.mcp.asking import Elicitation, ElicitationAnswer
 from web.harness.mcp.connections import Connections, Ways, live_connections
@@ -25,12 +24,6 @@ pytestmark = pytest.mark.anyio
 def web(port: int, path: str = "mcp", **fields: object) -> ServerSpec:
     spec = ServerSpec("web", "http", url=f"http://127.0.0.1:{port}/{path}")
     return replace(spec, **fields)  # type: ignore[arg-type]
-
-
-def text_of(result: object) -> str:
-    item = result.content[0]  # type: ignore[attr-defined]
-    assert isinstance(item, TextContent)
-    return item.text
 
 
 @pytest.mark.parametrize(

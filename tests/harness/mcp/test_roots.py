@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 
 import anyio
-import mcp_types as types
 import pytest
 
 from tests.support.mcp_features import build_server
-from tests.support.mcp_sdk import listening
+from tests.support.mcp_sdk import listening, text_of
 from tests.support.mcp_wire import SECONDS
 from web.harness.mcp.connections import live_connections
 from web.harness.mcp.spec import Protocol, ServerSpec
@@ -19,11 +18,6 @@ from web.harness.values.errors import ToolError
 pytestmark = pytest.mark.anyio
 
 ERAS: tuple[Protocol, ...] = ("2026-07-28", "legacy")
-
-
-def text_of(result: types.CallToolResult) -> str:
-    assert isinstance(result.content[0], types.TextContent)
-    return result.content[0].text
 
 
 @pytest.mark.parametrize("protocol", ERAS)

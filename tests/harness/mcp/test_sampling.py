@@ -12,7 +12,7 @@ import mcp_types as types
 import pytest
 
 from tests.support.mcp_features import build_server
-from tests.support.mcp_sdk import listening
+from tests.support.mcp_sdk import listening, text_of
 from tests.support.mcp_wire import SECONDS, offering, until
 from web.harness.mcp.asking import Elicitation, ElicitationAnswer
 from web.harness.mcp.connection import Connection
@@ -75,11 +75,6 @@ async def featured(
         with anyio.fail_after(SECONDS):
             yield connections.connect(spec)
         await connections.disconnect("web")
-
-
-def text_of(result: types.CallToolResult) -> str:
-    assert isinstance(result.content[0], types.TextContent)
-    return result.content[0].text
 
 
 @pytest.mark.parametrize("protocol", ERAS)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-from tests.support.environment import CHECKOUT, environment
+from tests.support.processes import run_code
 from web.harness.mcp.spec import ServerSpec, connect_seconds_for, read_servers
 from web.harness.values.errors import ConfigurationError
 
@@ -162,5 +160,4 @@ def test_reading_servers_and_making_connections_loads_no_sdk() -> None:
         "import sys, web.harness.mcp.spec, web.harness.mcp.connections;"
         "sys.exit('mcp' in sys.modules or 'httpx2' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, env=environment(), timeout=60)
-    assert done.returncode == 0
+    assert run_code(code).returncode == 0

@@ -135,6 +135,8 @@ async def test_a_file_that_is_not_safe_is_refused_and_left_as_it_is(
 def test_a_folder_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"The folder of .* does not exist"):
         FileTokenStore(tmp_path / "none" / "tokens.json").check()
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        FileTokenStore(Path("/proc/tokens.json")).check()
     FileTokenStore(tmp_path / "tokens.json").check()
 
 

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-import mcp_types as types
 import pytest
 
 from tests.support.mcp_features import build_server
-from tests.support.mcp_sdk import listening
+from tests.support.mcp_sdk import listening, text_of
 from tests.support.mcp_wire import SECONDS
 from web.harness.mcp.asking import Elicitation, ElicitationAnswer
 from web.harness.mcp.connection import Connection
@@ -30,11 +29,6 @@ async def paying(connections: Connections) -> AsyncIterator[Connection]:
         with anyio.fail_after(SECONDS):
             yield connections.connect(spec)
         await connections.disconnect("shop")
-
-
-def text_of(result: types.CallToolResult) -> str:
-    assert isinstance(result.content[0], types.TextContent)
-    return result.content[0].text
 
 
 async def test_a_call_is_served_once_the_page_was_visited(connections: Connections) -> None:

@@ -59,3 +59,13 @@ async def test_the_demo_model_says_what_it_was_given() -> None:
     assert "2 attachments" in found.text
     assert "`Today`, from `notes`, has 5 characters" in found.text
     assert "Stay in." in found.text
+
+
+async def test_of_a_file_that_is_left_out_the_demo_model_says_what_it_is_told() -> None:
+    told = "The file data.bin is not in this message."
+    file = ResourceBlock("", "data.bin", "application/zip", told, file_bytes=2_000)
+    request = ModelRequest("demo", (Message("1", "user", (file, TextBlock("look"))),))
+    text = (await gather(DemoProvider(pace=0), request)).text
+    assert "has 2 KB, and of it I am told:" in text
+    assert told in text
+    assert "characters" not in text

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.support.scripted_provider import ScriptedProvider, Step
+from tests.support.stores import session_of
 from web.harness.agent.agent import Agent
 from web.harness.runtime.agent_runtime import AgentRuntime
 from web.harness.runtime.backend import Backend
 from web.harness.runtime.handle import RunHandle
-from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import PermissionLevel
@@ -61,9 +61,7 @@ async def first_of(handle: RunHandle, kind: type[T]) -> T:
 
 
 async def session(backend: Backend, session_id: str = "s") -> SessionSnapshot:
-    stores = await backend.open()
-    async with await stores.sessions.acquire(LOCAL_IDENTITY, session_id, wait=5) as lease:
-        return await lease.read()
+    return await session_of((await backend.open()).sessions, session_id, wait=5)
 
 
 def database(folder: Path) -> Path:

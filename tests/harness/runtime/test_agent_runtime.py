@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 
 import pytest
 
 from tests.harness.runtime.runtimes import agent_for, ended, first_of, runtime_for, session
-from tests.support.environment import CHECKOUT, environment
+from tests.support.processes import run_code
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.harness.agent.extensions import BaseExtension
 from web.harness.agent.questions import Answer
@@ -251,13 +249,5 @@ async def test_it_costs_no_import_of_a_database_until_it_runs() -> None:
         "print([name for name in ('sqlalchemy', 'asyncpg', 'mcp', 'temporalio') "
         "if name in sys.modules])"
     )
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-c", code],
-        cwd=CHECKOUT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = await asyncio.to_thread(run_code, code)
     assert done.stdout.strip() == "[]", done.stderr

@@ -9,9 +9,11 @@ import pytest
 
 from tests.harness.runtime.runtimes import ended, first_of, runtime_for
 from tests.support.scripted_provider import calls, says
+from web.harness.agent.pausing import RunPaused
 from web.harness.runtime.backend import executions_of
 from web.harness.runtime.sql import SQLiteBackend
 from web.harness.sessions.answers import MAX_REASON_CHARS
+from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.journal import GivenAnswer
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import PermissionLevel
@@ -208,3 +210,61 @@ async def test_a_run_that_cannot_be_read_can_be_ended(
         assert (result.status, result.reason) == ("failed", unread.value.code)
         assert await other.status() is None
         assert (await other.run("again")).text == "hello"
+
+
+async def test_a_run_whose_row_of_events_was_lost_can_be_ended_and_gone_on_with(
+    backend: SQLiteBackend,
+) -> None:
+    async with runtime_for(backend, SAVE, says("done")) as runtime:
+        await first_of(await runtime.submit("hi"), ApprovalRequired)
+    await damage(backend, "DELETE FROM harness_runs")
+    async with runtime_for(backend, says("done")) as other:
+        handle = await other.resume()
+        question = await first_of(handle, ApprovalRequired)
+        await damage(backend, "DELETE FROM harness_runs")
+        await other.pause()
+        with pytest.raises(RunPaused):
+            await ended(handle)
+        info = await other.status()
+        assert info is not None
+        assert info.pending == (question,)
+        handle = await other.cancel()
+        assert (await ended(handle)).status == "cancelled"
+        numbers = [event.number for event in (await handle.events()).events]
+        assert numbers == list(range(1, len(numbers) + 1))
+    async with runtime_for(backend, says("hello")) as other:
+        assert (await other.run("again")).text == "hello"
+
+
+async def test_a_run_whose_events_cannot_be_read_is_told_of_and_can_be_ended(
+    backend: SQLiteBackend,
+) -> None:
+    async with runtime_for(backend, SAVE, says("done")) as runtime:
+        await first_of(await runtime.submit("hi"), ApprovalRequired)
+    await damage(backend, "UPDATE harness_events SET body = '{'")
+    async with runtime_for(backend, says("done")) as other:
+        info = await other.status()
+        assert info is not None
+        assert "cannot be read" in info.unreadable
+        assert (await ended(await other.cancel())).status == "cancelled"
+        assert await other.status() is None
+
+
+async def test_a_run_that_was_stopped_is_ended_once_whoever_has_its_session_is_gone(
+    backend: SQLiteBackend,
+) -> None:
+    async with runtime_for(backend, SAVE, says("done")) as runtime:
+        handle = await runtime.submit("hi")
+        await first_of(handle, ApprovalRequired)
+    # Held as by a process that stands still: it hears of nothing.
+    sessions = (await backend.open()).sessions
+    lease = await sessions.acquire(LOCAL_IDENTITY, "s")
+    async with runtime_for(backend, says("never")) as other:
+        stopped = await other.cancel()
+        assert (stopped.run_id, stopped.is_here) == (handle.run_id, False)
+        both = [asyncio.ensure_future(ended(stopped)) for _ in range(2)]
+        done, _ = await asyncio.wait(both, timeout=0.1)
+        assert not done
+        await lease.release()
+        assert [(await each).status for each in both] == ["cancelled", "cancelled"]
+        assert await other.status() is None

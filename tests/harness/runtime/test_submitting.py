@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.harness.runtime.runtimes import agent_for, database, ended, first_of, runtime_for
-from tests.support.environment import CHECKOUT, environment
+from tests.support.processes import run_code
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.harness.host import HarnessRuntime
 from web.harness.runtime.agent_runtime import AgentRuntime
@@ -305,13 +303,5 @@ async def test_opening_a_database_leaves_others_the_event_loop(tmp_path: Path) -
         "    await backend.aclose()\n"
         "asyncio.run(main())\n"
     )
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-c", code],
-        cwd=CHECKOUT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = await asyncio.to_thread(run_code, code)
     assert done.stdout.strip() == "False", done.stderr

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.stores import new_place
+from tests.support.stores import SqlPlace, on
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.sql.database import Database, Transaction, Work
 from web.harness.sessions.sql.store import SqlSessionStore
@@ -49,12 +48,11 @@ class Slow:
         self._inner.spawn(coroutine)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
+@on("sqlite", full="postgresql")
 async def test_a_lease_whose_caller_is_gone_before_it_is_taken_is_given_back(
-    tmp_path: Path, kind: str
+    place: SqlPlace,
 ) -> None:
-    place = await new_place(kind, tmp_path)
-    slow = Slow(await place.open())  # type: ignore[union-attr]
+    slow = Slow(await place.open())
     store, another = SqlSessionStore(slow), await place.sessions()
     async with asyncio.timeout(10):
         acquiring = asyncio.ensure_future(store.acquire(LOCAL_IDENTITY, "s"))
@@ -70,4 +68,3 @@ async def test_a_lease_whose_caller_is_gone_before_it_is_taken_is_given_back(
         await slow.written.wait()
         async with await another.acquire(LOCAL_IDENTITY, "s", wait=5):
             pass
-    await place.aclose()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.steps import STATE, round_of_calls, submission
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace, on
 from web.harness.sessions.opening import Stores
 from web.harness.sessions.sql.database import Database, Transaction
 from web.harness.sessions.sql.event_log import SqlEventLog
@@ -32,19 +32,6 @@ INSERT = (
     "INSERT INTO harness_runs (run_id, last, ended, joined, gap_before, token) "
     "VALUES (:run, :last, 0, 0, 0, '')"
 )
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
-
-
-@pytest.fixture
-async def here(place: SqlPlace) -> Stores:
-    return await place.backend()
 
 
 def database(stores: Stores) -> Database:
@@ -115,9 +102,8 @@ async def test_work_that_fails_leaves_nothing_and_the_next_is_done(here: Stores)
     stop()
 
 
-async def test_work_that_would_wait_for_more_is_refused_in_sqlite(tmp_path: Path) -> None:
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
+@on("sqlite")
+async def test_work_that_would_wait_for_more_is_refused_in_sqlite(place: SqlPlace) -> None:
     where = database(await place.backend())
 
     async def waits(transaction: Transaction) -> None:
@@ -127,7 +113,6 @@ async def test_work_that_would_wait_for_more_is_refused_in_sqlite(tmp_path: Path
     with pytest.raises(RuntimeError, match="waits for its transaction alone"):
         await where.write_at_once(waits)
     assert await runs(where) == []
-    await place.aclose()
 
 
 async def test_many_at_once_are_all_done(here: Stores) -> None:
@@ -166,9 +151,8 @@ async def test_a_run_of_tools_is_written_in_one_transaction_a_step(here: Stores)
     assert len(await executions.steps("r")) == 4 * STEPS
 
 
-async def test_events_follow_a_file_that_a_copy_took_the_place_of(tmp_path: Path) -> None:
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
+@on("sqlite")
+async def test_events_follow_a_file_that_a_copy_took_the_place_of(place: SqlPlace) -> None:
     stores = await place.backend()
     where = stores.database
     assert isinstance(where, SqliteDatabase)
@@ -183,15 +167,13 @@ async def test_events_follow_a_file_that_a_copy_took_the_place_of(tmp_path: Path
     assert where.failure is None
     stores.events.append("r", [TextDelta("after", "m")])
     await stores.events.flush("r")
-    await place.aclose()
     assert count_events(where.path) == 2
 
 
+@on("sqlite")
 async def test_sqlite_notices_soon_what_others_write_and_its_own_writes_wake_nobody(
-    tmp_path: Path,
+    place: SqlPlace,
 ) -> None:
-    place = await new_place("sqlite", tmp_path)
-    assert isinstance(place, SqlPlace)
     here, there = database(await place.backend()), database(await place.backend())
     told = asyncio.Queue[str | None]()
     stop = here.signals.listen("anything", told.put_nowait)
@@ -210,7 +192,6 @@ async def test_sqlite_notices_soon_what_others_write_and_its_own_writes_wake_nob
         await here.write_at_once(lambda each: each.do("UPDATE harness_runs SET last = last + 1"))
     stop()
     assert told.qsize() <= 1
-    await place.aclose()
 
 
 def copy_database(source: Path, target: Path) -> None:

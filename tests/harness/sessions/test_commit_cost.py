@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 from statistics import median
 
 import pytest
 
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.sessions.store import SessionStore
@@ -21,12 +19,9 @@ SHORT = 10
 TURNS = 25
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SessionStore]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield await place.sessions()
-    await place.aclose()
+@pytest.fixture
+async def store(place: SqlPlace) -> SessionStore:
+    return await place.sessions()
 
 
 def turn(at: int) -> tuple[Message, ...]:

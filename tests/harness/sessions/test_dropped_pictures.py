@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.pictures import picture
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace, on
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.values.messages import ImageBlock, Message, ToolResultBlock
@@ -20,10 +18,8 @@ GAVE = Message("m2", "tool", (ToolResultBlock("c", (SECOND,)),), "m1")
 LAST = Message("m3", "user", (THIRD,), "m2")
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
-async def test_a_picture_goes_with_the_last_message_that_has_it(tmp_path: Path, kind: str) -> None:
-    place = await new_place(kind, tmp_path)
-    assert isinstance(place, SqlPlace)
+@on("sqlite", full="postgresql")
+async def test_a_picture_goes_with_the_last_message_that_has_it(place: SqlPlace) -> None:
     here, there = await place.sessions(), await place.sessions()
 
     async def kept() -> set[str]:
@@ -52,4 +48,3 @@ async def test_a_picture_goes_with_the_last_message_that_has_it(tmp_path: Path, 
         assert (await lease.read()).history == (LAST,)
     async with await here.acquire(LOCAL_IDENTITY, "other") as lease:
         assert (await lease.read()).history[0].content == (FIRST,)
-    await place.aclose()

@@ -6,13 +6,11 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.steps import STATE, message, round_of_calls, state, submission
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace
 from web.harness.sessions.journal import Executions, Step
 from web.harness.sessions.opening import Stores
 from web.harness.sessions.sql.batches import (
@@ -40,19 +38,6 @@ from web.harness.values.messages import Message, TextBlock, ThinkingBlock
 pytestmark = pytest.mark.anyio
 
 END = RunResult("completed", "")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
-
-
-@pytest.fixture
-async def here(place: SqlPlace) -> Stores:
-    return await place.backend()
 
 
 def parts(stores: Stores) -> tuple[Database, Executions]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from tests.support.loop_holds import loop_holds
 from tests.support.steps import ANN
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.values.events import (
     EventBody,
@@ -27,14 +24,6 @@ ROUNDS = 10_000
 
 MOST_SECONDS = 0.05
 """Of the CPU of this machine; it was three to five times as much."""
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
 
 
 def messages() -> tuple[Message, ...]:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from tests.support.steps import ANN, message
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace
 from web.harness.sessions.snapshot import SessionSnapshot
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
 
 
 async def test_what_is_committed_is_seen_without_the_lease_and_from_another_server(

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.postgres import empty_database, give_back, new_database, new_server
 from tests.support.postgres_proxy import Cut, PostgresProxy
+from tests.support.steps import saying
 from tests.support.stores import SqlPlace
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot
@@ -28,10 +29,6 @@ pytestmark = pytest.mark.anyio
 
 AT_ONCE = (0.0, 0.05, 0.1)
 """Pauses before further tries."""
-
-
-def saying(*texts: str) -> tuple[Message, ...]:
-    return tuple(Message(f"m{at}", "user", (TextBlock(text),)) for at, text in enumerate(texts))
 
 
 @pytest.fixture

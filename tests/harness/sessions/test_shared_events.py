@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import pytest
 
-from tests.support.stores import SqlPlace, new_place
+from tests.support.steps import texts
+from tests.support.stores import SqlPlace
 from web.harness.sessions.sql.batches import Part, write_batch
 from web.harness.sessions.sql.database import Database, Transaction, Work
 from web.harness.sessions.sql.event_log import SqlEventLog
 from web.harness.sessions.sql.event_rows import piece_of
-from web.harness.values.events import Event, EventBody, Note, RunResult, TextDelta, ToolCallStart
+from web.harness.values.events import Event, EventBody, Note, RunResult, ToolCallStart
 
 pytestmark = pytest.mark.anyio
 
 END = RunResult("completed", "")
 
 T = TypeVar("T")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlPlace]:
-    place = await new_place(request.param, tmp_path)
-    assert isinstance(place, SqlPlace)
-    yield place
-    await place.aclose()
-
-
-def texts(*pieces: str) -> list[EventBody]:
-    return [TextDelta(piece, "m") for piece in pieces]
 
 
 async def test_a_reader_at_another_server_waits_for_what_is_appended_here(place: SqlPlace) -> None:

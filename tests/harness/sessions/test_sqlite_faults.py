@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.steps import saying
 from tests.support.stores import SqlPlace
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.opening import open_stores
@@ -22,15 +23,11 @@ from web.harness.sessions.sql.sqlite import FILE_NAME, SqliteDatabase, open_sqli
 from web.harness.sessions.sql.store import SqlSessionStore
 from web.harness.values.errors import ConfigurationError, StoreError
 from web.harness.values.events import RunResult, TextDelta
-from web.harness.values.messages import Message, TextBlock
+from web.harness.values.messages import Message
 
 pytestmark = pytest.mark.anyio
 
 PAGE = 4_096
-
-
-def saying(*texts: str) -> tuple[Message, ...]:
-    return tuple(Message(f"m{at}", "user", (TextBlock(text),)) for at, text in enumerate(texts))
 
 
 @asynccontextmanager

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from tests.support.stores import SqlPlace, new_place
+from tests.support.stores import SqlPlace, on
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.sql.database import Database, Work
 from web.harness.sessions.sql.store import SqlSessionStore
@@ -40,17 +39,12 @@ class CutOff:
         return await self._inner.write(work)
 
 
-async def place_of(kind: str, folder: Path) -> tuple[SqlPlace, CutOff]:
-    place = await new_place(kind, folder)
-    assert isinstance(place, SqlPlace)
-    return place, CutOff(await place.open())
-
-
+@on("postgresql")
 @pytest.mark.parametrize("how", ["refuses", "is silent"])
 async def test_a_lease_that_cannot_be_renewed_is_lost_here_before_another_server_has_it(
-    tmp_path: Path, how: Literal["refuses", "is silent"]
+    place: SqlPlace, how: Literal["refuses", "is silent"]
 ) -> None:
-    place, cut_off = await place_of("postgresql", tmp_path)
+    cut_off = CutOff(await place.open())
     here, another = SqlSessionStore(cut_off, lease_seconds=SECONDS), await place.sessions()
     async with asyncio.timeout(10):
         lease = await here.acquire(LOCAL_IDENTITY, "s")
@@ -61,11 +55,11 @@ async def test_a_lease_that_cannot_be_renewed_is_lost_here_before_another_server
         cut_off.cut = ""
         async with await here.acquire(LOCAL_IDENTITY, "s", wait=1):
             pass
-    await place.aclose()
 
 
-async def test_a_lease_in_a_file_that_cannot_be_written_is_kept(tmp_path: Path) -> None:
-    place, cut_off = await place_of("sqlite", tmp_path)
+@on("sqlite")
+async def test_a_lease_in_a_file_that_cannot_be_written_is_kept(place: SqlPlace) -> None:
+    cut_off = CutOff(await place.open())
     here = SqlSessionStore(cut_off, lease_seconds=SECONDS)
     async with asyncio.timeout(10):
         lease = await here.acquire(LOCAL_IDENTITY, "s")
@@ -74,4 +68,3 @@ async def test_a_lease_in_a_file_that_cannot_be_written_is_kept(tmp_path: Path) 
         cut_off.asked.clear()
         await cut_off.asked.wait()
         assert not lease.lost.is_set()
-    await place.aclose()

@@ -52,13 +52,27 @@ class TestWithoutOne:
         for host in ("127.0.0.1", "::1", "localhost", "127.5.5.5"):
             check_reach(host, read_identity(None))
         for host in ("0.0.0.0", "::", "192.168.1.2", "", "example.com", "localhost.evil.com"):
-            with pytest.raises(ConfigurationError, match="not this machine alone"):
+            with pytest.raises(
+                ConfigurationError, match="not an address that this machine alone reaches"
+            ):
                 check_reach(host, read_identity(None))
             check_reach(host, by_header())
 
     def test_proxies_alone_are_refused(self) -> None:
-        with pytest.raises(ConfigurationError, match="trusted with nothing"):
+        with pytest.raises(ConfigurationError, match="no header is named") as refused:
             read_identity(None, [PROXY])
+        assert "--identity header:NAME" in refused.value.hint
+
+    def test_a_header_alone_is_refused_with_the_option_that_is_missing(self) -> None:
+        with pytest.raises(ConfigurationError) as refused:
+            read_identity("header:X-User")
+        assert "--trusted-proxy" in refused.value.hint
+
+    @pytest.mark.parametrize("text", ["10.0.0.5/8", "proxy.local", "10.0.0", "fd00::g"])
+    def test_what_is_no_address_is_refused_in_words_of_ours(self, text: str) -> None:
+        with pytest.raises(ConfigurationError) as refused:
+            read_identity("header:X-User", [text])
+        assert refused.value.message == f"'{text}' is not the address of a proxy."
 
 
 class TestByAProxy:

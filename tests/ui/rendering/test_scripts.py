@@ -60,6 +60,7 @@ def test_the_style_of_the_page_is_whole() -> None:
     answer = client.get("/static/app.css")
     assert answer.headers["content-type"].startswith("text/css")
     assert "@import" not in answer.text
+    assert "/*" not in answer.text
     sheets = list(static_dir().glob("*.css"))
     assert len(sheets) > 1
     for sheet in sheets:

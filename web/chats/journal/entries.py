@@ -33,10 +33,11 @@ class Entries:
             case TurnSent():
                 self._take_sent(chat, entry)
             case TurnTakenBack():
-                self._replaces.pop(entry.run_id, None)
+                is_retry = self._replaces.pop(entry.run_id, None) is not None
                 chat.dequeue(entry.run_id)
                 if entry.unsent:
                     self._withdrawn.discard(entry.run_id)
+                if entry.unsent or is_retry:  # It can be asked for again.
                     chat.forget_request(entry.run_id)
                 self._decide(chat, TurnTakenBack, entry.run_id)
                 if entry.run_id not in chat.runs:  # It may be said twice, or too late.

@@ -22,9 +22,10 @@ from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
 
 CallStatus = Literal[
-    "writing", "asking", "running", "done", "failed", "denied", "cancelled", "unknown"
+    "writing", "asking", "running", "done", "failed", "denied", "cancelled", "unknown", "not_run"
 ]
-"""`unknown`: the server was stopped while it ran, and nobody knows how far it came."""
+"""`unknown`: the server was stopped while it ran, and nobody knows how far it came. `not_run`: it
+comes after the step that its chat was begun from."""
 
 NestedState = Literal["", "working", "asking", "done"]
 """Of a call that runs a sub-agent, '' of any other."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from web.chats.parts.kinds import ChatState
 from web.chats.records.attachments import PendingAttachment
 from web.chats.setup import STANDARD, Setup
 from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.records import Record
 from web.harness.values.messages import JsonObject
 
 UNTITLED = "New chat"
@@ -46,6 +47,8 @@ class ChatRecord:
     grants: tuple[str, ...] = ()
     servers: tuple[JsonObject, ...] = ()
     state: ChatState = "idle"
+    stored: Record | None = field(default=None, compare=False, repr=False)
+    """The row that this was made from, if any: what is different from it was changed here."""
 
     def switched_as(self, other: ChatRecord) -> ChatRecord:
         """The record with the tools, skills and memory of another switched on and off."""

@@ -248,22 +248,21 @@ class Chats(Unloading, Composing, Answering):
         failed = chat.failed
         text, blocks = (failed.text, failed.attachments) if failed is not None else ("", ())
         turn = Turn(self._run_id(chat), text, chat.record.model, request_of_retry(run_id), blocks)
-        return await self._turns.keep(chat, self._turns.retry(chat, run_id, turn))
+        stands = self._turns.retry(chat, run_id, turn)
+        return await (self._turns.keep(chat, turn) if stands is turn else self._turns.kept(stands))
 
     def stop(self, chat: Chat, run_id: str) -> None:
         self._turns.stop(chat, run_id)
 
     async def take_back(self, chat: Chat, run_id: str) -> str:
-        """Takes a waiting message out of the queue; returns its text. Raises NotFound.
+        """Takes a waiting message out of the queue; returns its text. Raises NotFound, and
+        SessionConflict where another server began with it first.
 
         Its attachments are the next message's again.
         """
-        for turn in chat.queue:
-            if turn.run_id == run_id:
-                self._turns.stop(chat, run_id)
-                await self._attached(chat, turn.attachments)
-                return turn.text
-        raise NotFound("This message does not wait any more.", hint="It was sent or taken back.")
+        turn = await self._turns.take_back(chat, run_id)
+        await self._attached(chat, turn.attachments)
+        return turn.text
 
     async def change(
         self,

@@ -9,8 +9,9 @@ from functools import partial
 from web.chats.chat import Chat
 from web.chats.journal.journal import TurnBegun
 from web.chats.runs.durability import Durability
-from web.chats.runs.interrupted_runs import InterruptedRuns, has_run
+from web.chats.runs.interrupted_runs import InterruptedRuns
 from web.chats.runs.open_calls import with_results
+from web.chats.runs.run_messages import has_run, is_of
 from web.chats.transcript.spending import SPENT
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.loop.state import CallState
@@ -87,7 +88,7 @@ class Abandoning:
         recorded = await self._recorded(run_id)
         if recorded is None:
             return told
-        first = next(at for at, each in enumerate(told) if has_run([each], run_id))
+        first = next(at for at, each in enumerate(told) if is_of(each, run_id))
         before = told[:first] if recorded.replaced is None else recorded.replaced
         messages = with_results(
             [*before, *recorded.messages],

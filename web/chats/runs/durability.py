@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 Resume = Literal["auto", "ask"]
 """A run that was cut off goes on by itself, or when a person says so."""
 
+AGAIN_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""After a store did not work; between all later tries the last."""
+
 TAKEN_BACK = "taken_back"
 """What is written about the run of a message that was taken back before any server began it."""
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from web.chats.chat import Chat, Turn
-from web.chats.journal.accepting import Accepting
-from web.chats.journal.journal import TurnBegun, TurnTakenBack
+from web.chats.journal.journal import TurnBegun
 from web.chats.parts.halted_kinds import HaltedWhy
 from web.chats.runs.abandoning import Abandoning
 from web.chats.runs.driver import Driver, leave
-from web.chats.runs.durability import Durability, is_taken_back
+from web.chats.runs.durability import AGAIN_SECONDS, Durability, is_taken_back
+from web.chats.runs.run_messages import without_run
 from web.chats.runs.run_output import INTERNAL, UNFINISHED
-from web.chats.tasks import TaskOwner
+from web.chats.runs.taking_back import TakingBack
 from web.harness.agent.pausing import RunPaused
 from web.harness.host import ExecutionServices, HarnessRuntime
 from web.harness.runtime.agent_runtime import AgentRuntime
@@ -29,15 +29,11 @@ from web.harness.values.errors import (
     StoreError,
 )
 from web.harness.values.events import ErrorReport, EventBody, Note, RunResult
-from web.harness.values.messages import Message
 
 log = logging.getLogger(__name__)
 
 LEASE_WAIT_SECONDS = 2.0
 """For a session that somebody looks at, or another server runs."""
-
-AGAIN_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""After a store did not work: the run goes on where it was written down."""
 
 STANDING = ("runtime_differs", "run_interrupted")
 """Codes of what a person can mend, or wait out: the run can go on then."""
@@ -75,13 +71,11 @@ class _Stands:
     words: str = ""
 
 
-class DurableTurns(Accepting):
+class DurableTurns(TakingBack):
     """The part of `Turns` that performs runs by a backend. Without one it has nothing to do."""
 
-    _durable: Durability | None
     _driver: Driver
     _runtime: HarnessRuntime
-    _tasks: TaskOwner
     _now: Callable[[], float]
     _stopping: set[str]
     _ending: dict[str, asyncio.Event]
@@ -95,7 +89,6 @@ class DurableTurns(Accepting):
         """Called once it is written down that a run is to stop."""
         self.to_stop: set[str] = set()
         """Runs that a person stopped here and that have no end yet, written down or not."""
-        self._taking_back: set[asyncio.Task[None]] = set()
         self._grants: dict[str, tuple[str, ...]] = {}
         self._told: dict[str, asyncio.Event] = {}
         """By run of this process: set once the page has its result."""
@@ -109,13 +102,7 @@ class DurableTurns(Accepting):
     def running(self) -> int: ...
 
     @abstractmethod
-    def stop(self, chat: Chat, run_id: str) -> None: ...
-
-    @abstractmethod
     def _check_room(self) -> None: ...
-
-    @abstractmethod
-    def _wait_again(self, chat: Chat, turn: Turn) -> None: ...
 
     @abstractmethod
     async def _was_run(self, chat: Chat, run_id: str, services: ExecutionServices) -> bool: ...
@@ -176,48 +163,6 @@ class DurableTurns(Accepting):
             chat.agent.cancel()
         self.stopped(run_id)
 
-    def _take_back(self, chat: Chat, turn: Turn) -> None:
-        """Takes a message back that waited, unless another server has begun with it by now."""
-        if not self._journal.durable:
-            self._journal.write(chat, TurnTakenBack(turn.run_id))
-            self._say_taken_back(chat, turn)
-            return
-        if self._durable is None:
-            taking_back = self._take_back_first(chat, turn)
-        else:
-            taking_back = self._take_back_durably(chat, turn, self._durable)
-        task = self._tasks.create_task(taking_back)
-        self._taking_back.add(task)
-        task.add_done_callback(self._taking_back.discard)
-
-    async def _take_back_first(self, chat: Chat, turn: Turn) -> None:
-        if await self._is_first(chat, TurnTakenBack(turn.run_id), None):
-            self._say_taken_back(chat, turn)
-        else:
-            self.stop(chat, turn.run_id)  # It is a run by now.
-
-    async def _take_back_durably(self, chat: Chat, turn: Turn, durable: Durability) -> None:
-        failures = 0
-        while True:
-            try:
-                taken = await durable.take_back(chat, turn)
-                break
-            except StoreError as error:
-                log.warning("A message is taken back once the store works: %s", error.message)
-                await asyncio.sleep(AGAIN_SECONDS[min(failures, len(AGAIN_SECONDS) - 1)])
-                failures += 1
-        if taken:
-            self._journal.write(chat, TurnTakenBack(turn.run_id))
-            self._say_taken_back(chat, turn)
-            return
-        # It is a run, which stops like any; if nobody performs it after all, it waits here again.
-        self._wait_again(chat, turn)
-        await self._stop_durably(chat, turn.run_id, durable)
-
-    def _say_taken_back(self, chat: Chat, turn: Turn) -> None:
-        self._events.append(turn.run_id, [RunResult("cancelled", "", reason="taken_back")])
-        self._changed(chat)
-
     async def _run_durably(self, chat: Chat, turn: Turn, instead_of: str | None) -> None:
         await self._perform(_Attempt(chat, TurnBegun(turn, 0.0, instead_of or ""), is_new=True))
 
@@ -261,11 +206,11 @@ class DurableTurns(Accepting):
         failures = 0
         while True:
             try:
-                await self._runtime.run(
-                    attempt.chat.identity,
-                    attempt.chat.id,
+                await self._once_stored(
+                    attempt.chat,
+                    attempt.run_id,
                     lambda services: self._drive(attempt, services),
-                    wait=LEASE_WAIT_SECONDS,
+                    lambda: attempt.is_new,
                 )
                 return None
             except RunPaused as error:
@@ -297,6 +242,35 @@ class DurableTurns(Accepting):
                 await self._failed(attempt, error)
                 return None
 
+    async def _once_stored(
+        self,
+        chat: Chat,
+        run_id: str,
+        drive: Callable[[ExecutionServices], Awaitable[None]],
+        is_new: Callable[[], bool],
+    ) -> None:
+        """Has a run driven under the lease of its session. A message was taken, so until its run
+        has begun it waits for a store that fails, however long, and those behind it do, too.
+
+        Raises what `drive` raises, and SessionConflict for a message to put back into the queue.
+        """
+        failures = 0
+        while True:
+            try:
+                wait = LEASE_WAIT_SECONDS if self._journal.durable else 0
+                return await self._runtime.run(chat.identity, chat.id, drive, wait=wait)
+            except StoreError as error:
+                is_refused = error.code == StoreError.code and not error.transient
+                if not is_new() or is_refused or error.code in UNREADABLE:
+                    raise  # No waiting mends what a store refuses.
+                if run_id in self._stopping:
+                    # Whoever stops it need not wait; it is ended once the store works.
+                    self.to_stop.add(run_id)
+                    raise SessionConflict("It cannot begin, and is not to.") from error
+                log.warning("A message waits for the store: %s", error.message)
+                await asyncio.sleep(AGAIN_SECONDS[min(failures, len(AGAIN_SECONDS) - 1)])
+                failures += 1
+
     async def _drive(self, attempt: _Attempt, services: ExecutionServices) -> None:
         """Performs a run under the lease of its session."""
         services.commits = False
@@ -324,7 +298,7 @@ class DurableTurns(Accepting):
             if attempt.is_new:
                 attempt.is_new = False
                 self._begin(chat, turn, begun.instead_of or None, self._now())
-            if run_id in self._stopping:
+            if run_id in self._stopping or run_id in self.to_stop:
                 await durable.stop(run_id)
             runtime = AgentRuntime(
                 agent, backend=durable.backend, identity=chat.identity, keeps_state=False
@@ -380,8 +354,3 @@ class DurableTurns(Accepting):
 def _refuse(attempt: _Attempt, error: Exception) -> None:
     if attempt.goes_on is not None and not attempt.goes_on.done():
         attempt.goes_on.set_exception(error)
-
-
-def without_run(history: list[Message], run_id: str) -> list[Message]:
-    """A conversation without the messages of one run."""
-    return [message for message in history if not message.id.startswith(f"{run_id}-")]

@@ -11,6 +11,7 @@ from web.chats.chat import Chat
 from web.chats.journal.journal import TurnBegun
 from web.chats.journal.picture_bytes import turn_with_bytes
 from web.chats.runs.rebuilt_messages import rebuilt
+from web.chats.runs.run_messages import has_run, without_run
 from web.chats.transcript.run_words import INTERRUPTED, INTERRUPTED_ASKING
 from web.harness.agent.totals import Totals
 from web.harness.sessions.event_log import EventLog
@@ -116,7 +117,7 @@ class InterruptedRuns:
         turn = begun.turn
         if begun.retold or has_run(history, turn.run_id) or _went_on(chat, history, turn.run_id):
             return list(history)
-        kept = [each for each in history if not _is_of(each, begun.instead_of)]
+        kept = without_run(history, begun.instead_of)
         last_id = kept[-1].id if kept else None
         turn = await turn_with_bytes(chat, turn)
         return kept + rebuilt(turn, await self._all(turn.run_id), last_id)
@@ -220,19 +221,10 @@ def _after(before: Sequence[Event], *bodies: EventBody) -> list[Event]:
     return [Event(number, at, body) for number, body in enumerate(bodies, last + 1)]
 
 
-def _is_of(message: Message, run_id: str) -> bool:
-    return bool(run_id) and message.id.startswith(f"{run_id}-")
-
-
 def _went_on(chat: Chat, history: Sequence[Message], run_id: str) -> bool:
     """Whether a conversation has gone on without a run that could not be written in time."""
     later = chat.runs[chat.runs.index(run_id) + 1 :] if run_id in chat.runs else ()
     return any(has_run(history, each) for each in later)
-
-
-def has_run(history: Sequence[Message], run_id: str) -> bool:
-    """Whether a conversation has messages of a run."""
-    return any(_is_of(message, run_id) for message in history)
 
 
 def _only_asked(events: Sequence[Event]) -> bool:

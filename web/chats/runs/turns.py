@@ -20,9 +20,9 @@ from web.chats.journal.journal import (
 from web.chats.runs.abandoning import Abandoning
 from web.chats.runs.driver import Driver
 from web.chats.runs.durability import Durability
-from web.chats.runs.durable_turns import LEASE_WAIT_SECONDS, DurableTurns, without_run
+from web.chats.runs.durable_turns import LEASE_WAIT_SECONDS, DurableTurns
 from web.chats.runs.equipment import Equipment, TurnLimits
-from web.chats.runs.interrupted_runs import has_run
+from web.chats.runs.run_messages import has_run, without_run
 from web.chats.runs.run_output import RunOutput
 from web.chats.tasks import TaskOwner
 from web.chats.transcript.retold import RetoldRun, pictures_of
@@ -153,7 +153,7 @@ class Turns(DurableTurns):
             raise busy(chat)
         elif len(chat.queue) >= self._limits.max_queued:
             raise LimitExceeded(
-                f"{len(chat.queue)} messages wait in this chat already, which is the limit.",
+                f"The queue of this chat is full; its limit is {self._limits.max_queued}.",
                 hint="Wait for an answer, or take one back.",
             )
         else:
@@ -185,13 +185,15 @@ class Turns(DurableTurns):
                 self._tasks.create_task(self._stop_durably(chat, run_id, self._durable))
             else:
                 self._journal.write(chat, StopAsked(run_id))
-        elif (waiting := chat.dequeue(run_id)) is not None:
-            self._changed(chat)
-            self._take_back(chat, waiting)
+        else:
+            self._dequeue(chat, run_id)
 
     def retry(self, chat: Chat, run_id: str, turn: Turn) -> Turn:
         """Runs the last turn, which failed or was stopped, once more in its place; see `send`."""
-        if chat.is_busy:
+        known = chat.requests.get(turn.request_id)
+        if known is not None:
+            return known
+        if chat.is_busy or chat.queue:
             raise SessionConflict("This chat is answering another message.")
         failed = chat.failed
         if failed is None or failed.run_id != run_id:
@@ -320,13 +322,11 @@ class Turns(DurableTurns):
                     return  # It was taken back.
             if instead_of is not None:
                 services.history = without_run(services.history, instead_of)
-            stopped = run_id in self._stopping
+            stopped = run_id in self._stopping or run_id in self.to_stop
             await self._driver.drive(chat, turn, services, output.emit, stopped=stopped)
 
         try:
-            await self._runtime.run(
-                chat.identity, chat.id, drive, wait=LEASE_WAIT_SECONDS if durable else 0
-            )
+            await self._once_stored(chat, run_id, drive, lambda: not begun)
         except asyncio.CancelledError:
             if begun:
                 output.interrupt()

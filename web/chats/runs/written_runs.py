@@ -13,11 +13,12 @@ from web.chats.runs.supervisor import Supervisor, ended
 from web.chats.runs.turns import Turns
 from web.chats.transcript.asked import find_uncertain
 from web.chats.transcript.inputs import find_input
-from web.harness.agent.questions import check_decision
+from web.harness.agent.questions import check_decision, check_edited, once_only
 from web.harness.sessions.answers import next_pause
 from web.harness.sessions.journal import GivenAnswer, NumberedStep
 from web.harness.tools.forms import check_content
-from web.harness.values.errors import DecisionRefused, HarnessError, SessionConflict, ToolError
+from web.harness.tools.registry import ToolRegistry
+from web.harness.values.errors import DecisionRefused, HarnessError, SessionConflict
 from web.harness.values.events import Decision, InputAction, Resolution
 from web.harness.values.messages import JsonObject
 
@@ -80,15 +81,12 @@ class WrittenRuns:
         if found is None or found.question is None:
             raise _not_open()
         if decision == "allow_chat" and found.question.always_asks:
-            raise DecisionRefused(
-                f"{found.name} asks before each call; it cannot be allowed for the chat.",
-                hint="The question is still open. Allow this call alone, or deny it.",
-            )
+            raise once_only(found.name)
         body: JsonObject = {"decision": decision}
         if reason:
             body["reason"] = reason
         if decision != "deny" and arguments is not None and arguments != found.arguments:
-            body["arguments"] = self._checked(chat, found.name, arguments)
+            body["arguments"] = check_edited(self._tools(chat), found.name, arguments)
         await self._say(chat, run, GivenAnswer("decision", key, body))
 
     async def answer_input(
@@ -122,19 +120,8 @@ class WrittenRuns:
         await self._durable.tell(run_id, answer)
         await self._supervisor.answered(chat, run_id)
 
-    def _checked(self, chat: Chat, name: str, arguments: JsonObject) -> JsonObject:
-        """Arguments that fit the tool, as far as it is known here."""
-        tools = chat.agent.tools if chat.agent is not None else self._turns.equipment.tools(chat)
-        try:
-            if name in tools:
-                tools.validate(name, arguments)
-        except ToolError as error:
-            raise DecisionRefused(
-                f"The edited arguments do not fit: {error.message}",
-                hint="The question is still open.",
-                code="invalid_arguments",
-            ) from error
-        return arguments
+    def _tools(self, chat: Chat) -> ToolRegistry:
+        return chat.agent.tools if chat.agent is not None else self._turns.equipment.tools(chat)
 
 
 def _check_begun(chat: Chat, run_id: str) -> None:

@@ -9,16 +9,16 @@ from web.chats.chat import Chat
 from web.chats.registry.chats import Chats
 from web.chats.runs.open_calls import with_results
 from web.chats.runs.run_control import RunControl
+from web.chats.runs.run_messages import is_of
 from web.chats.snapshots.snapshots import ChatSnapshots
 from web.chats.steps.shown_steps import can_fork
-from web.harness.sessions.journal import CallRecord, NumberedStep, Step
+from web.chats.transcript.run_words import NOT_RUN
+from web.harness.sessions.folding import Folding
+from web.harness.sessions.journal import NumberedStep, Step
 from web.harness.values.errors import HarnessError, NotFound
 from web.harness.values.messages import Message
 
 STEPS_AT_ONCE = 500
-
-NOT_RUN = "This call was not run in this chat: it was begun from the step before it."
-"""What a model reads in place of the results of an answer whose calls come after the fork."""
 
 _OF_STEP = re.compile(r"^Step \d+ of ")
 """Before the title of a chat that was begun so."""
@@ -49,7 +49,7 @@ class Forking:
                 words += " Its MCP servers stay with that chat."
             if missing:
                 words += " Its earliest messages are not kept any more and are left out."
-            messages = with_results([*before, *run.messages], run.records, lambda _: NOT_RUN)
+            messages = with_results([*before, *run.messages], run.calls, lambda _: NOT_RUN)
             return await self._snapshots.branch(chat, messages, run.at, title, words, request_id)
 
     async def _until(self, chat: Chat, run_id: str, step: int) -> _Added:
@@ -60,7 +60,7 @@ class Forking:
             page = await self._control.steps(chat, run_id, run.number, limit)
             if not page:
                 break
-            run.take(page)
+            run.take_page(page)
         if run.newest is None or run.number != step:
             raise NotFound("There is no such step.", hint="Load the page again and choose one.")
         if not can_fork(run.newest):
@@ -76,7 +76,7 @@ class Forking:
         if run.replaced is not None:
             return list(run.replaced), False
         history = await self._chats.messages(chat)
-        first = next((at for at, each in enumerate(history) if _is_of(each, run_id)), None)
+        first = next((at for at, each in enumerate(history) if is_of(each, run_id)), None)
         if first is not None:
             return history[:first], False
         if run_id not in chat.runs or run_id == chat.runs[-1]:
@@ -91,8 +91,8 @@ class Forking:
         for run_id in reversed(runs):
             added = _Added()
             while page := await self._control.steps(chat, run_id, added.number, STEPS_AT_ONCE):
-                added.take(page)
-            own = added.messages or [each for each in history if _is_of(each, run_id)]
+                added.take_page(page)
+            own = added.messages or [each for each in history if is_of(each, run_id)]
             if not own and added.replaced is None:
                 return messages, True
             messages = [*(added.replaced or ()), *own, *messages]
@@ -106,30 +106,16 @@ class Forking:
         return [each for each in before if chat.channel.get(f"u-{each}") is not None]
 
 
-class _Added:
-    """What the steps of a run added to the conversation since it was last replaced, and the records
-    of its newest answer's calls. `number` is that of its newest step, `at` when that was written,
-    in seconds since the epoch."""
+class _Added(Folding):
+    """`number` is that of the newest step, `at` when it was written, in seconds since the epoch."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.number = 0
         self.at = 0.0
         self.newest: Step | None = None
-        self.messages: list[Message] = []
-        self.replaced: tuple[Message, ...] | None = None
-        self.records: dict[str, CallRecord] = {}
 
-    def take(self, steps: Sequence[NumberedStep]) -> None:
+    def take_page(self, steps: Sequence[NumberedStep]) -> None:
         for each in steps:
-            step = self.newest = each.step
-            self.number, self.at = each.number, each.at
-            if step.replaced is not None:
-                self.messages, self.replaced = [], step.replaced
-            self.messages += step.messages
-            if step.kind == "answered":
-                self.records = {}
-            self.records.update((record.use.id, record) for record in step.calls)
-
-
-def _is_of(message: Message, run_id: str) -> bool:
-    return message.id.startswith(f"{run_id}-")
+            self.newest, self.number, self.at = each.step, each.number, each.at
+            self.take(each.step)

@@ -25,7 +25,7 @@ from web.chats.storage.listing import Listed, listed, place_of
 from web.chats.storage.locks import Locks
 from web.chats.storage.log_follower import LogFollower
 from web.chats.storage.request_claims import Claims
-from web.chats.storage.stored_records import StoredChatRecords, with_blocks
+from web.chats.storage.stored_records import StoredChatRecords, record_form, with_blocks
 from web.chats.tasks import TaskOwner
 from web.chats.transcript.transcript import Transcript
 from web.harness.sessions.identity import HarnessIdentity
@@ -185,11 +185,14 @@ class Loading(ABC):
 
     async def _enter(self, identity: HarnessIdentity, record: ChatRecord) -> Chat:
         """Has a new chat there. Raises StoreError where it is not stored: then there is none."""
+        record = replace(record, stored=None)
         chat = self._make(identity, record)
         key = (identity, record.id)
         # Whoever hears of the record asks for the chat, which is this one.
         async with self._locks.of(key):
             await self._store_new(identity, record)
+            if self.kept is not None:
+                chat.record = replace(record, stored=record_form(record))
             self._chats[key] = chat
             self._add(chat)
         self.show(chat)
@@ -347,22 +350,33 @@ class Loading(ABC):
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             failure = kept.failure()
+            told = told_of(failure) if failure is not None else {}
             for side_bar in self._side_bars.values():
-                if failure is None:
-                    side_bar.remove("z-store")
-                else:
-                    side_bar.put("z-store", "undo", told_of(failure))
+                for id in ("z-store", "z-temporal"):
+                    if id in told:
+                        side_bar.put(id, "undo", told[id])
+                    else:
+                        side_bar.remove(id)
 
 
-def told_of(failure: StoreError) -> Notice:
-    """A store that does not work, as every page says it."""
+def told_of(failure: StoreError) -> dict[str, Notice]:
+    """A store that does not work, as every page says it, by the id of the part.
+
+    That of Temporal is one of its own: a page does not show it where an answer that waits for
+    Temporal says the same.
+    """
+    if failure.code == "temporal_unreachable":
+        # The log of the server has the words of the connection; they say nothing to a reader.
+        words = "Temporal does not answer. Messages are kept, and answered once it does."
+        return {"z-temporal": Notice(words)}
     if failure.code.startswith("temporal_"):
-        return Notice(f"{failure.message} Messages are kept, and answered once that is mended.")
+        words = f"{failure.message} Messages are kept, and answered once that is mended."
+        return {"z-temporal": Notice(words)}
     if failure.code == "store_read_only":
         later = "What is stored can be read, and nothing new is kept."
     else:
         later = "What is new is kept in memory and written later."
-    return Notice(f"{failure.message} {later}", failure.hint)
+    return {"z-store": Notice(f"{failure.message} {later}", failure.hint)}
 
 
 def show_row(side_bar: Channel, record: ChatRecord) -> None:

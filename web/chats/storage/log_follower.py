@@ -28,7 +28,8 @@ from web.chats.journal.journal import (
     is_journal,
     journal_of,
 )
-from web.chats.runs.interrupted_runs import PATIENCE_SECONDS, InterruptedRuns, has_run
+from web.chats.runs.interrupted_runs import PATIENCE_SECONDS, InterruptedRuns
+from web.chats.runs.run_messages import has_run
 from web.chats.runs.run_output import UNFINISHED
 from web.chats.runs.supervisor import Supervisor
 from web.chats.runs.turns import Turns

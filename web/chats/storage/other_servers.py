@@ -11,8 +11,9 @@ from web.chats.records.records import ChatRecord
 from web.chats.storage.deleting import Deleting
 from web.chats.storage.loading import Kept, show_row
 from web.chats.storage.orphans import Orphans
-from web.chats.storage.stored_records import record_form, with_blocks
+from web.chats.storage.stored_records import rebased, record_form, with_blocks
 from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.records import Record
 from web.harness.tools.permissions import Permissions
 from web.harness.values.errors import HarnessError
 
@@ -29,6 +30,8 @@ class OtherServers(Deleting):
     def __init__(self) -> None:
         super().__init__()
         self._changed: set[_Key] = set()
+        self._passed: set[_Key] = set()
+        """That changed while something newer of them waited: looked at once that is written."""
         self._looking = False
 
     def start(self) -> None:
@@ -42,6 +45,7 @@ class OtherServers(Deleting):
                 self.load,
             )
             self.kept.records.listen(self._heard_record)
+            self.kept.records.written = self._written_record
             self._tasks.create_task(self._orphans.look_around())
 
     def _heard_record(self, changed: _Key | None) -> None:
@@ -52,15 +56,31 @@ class OtherServers(Deleting):
             self._orphans.missed()
             # It may be any: of those that are on a page, each is looked at.
             self._changed.update(self._chats)
+        self._look_soon()
+
+    def _look_soon(self, *keys: _Key) -> None:
+        self._changed.update(keys)
         if self._changed and not self._looking:
             self._looking = True
             self._tasks.create_task(self._look_at_records())
+
+    def _written_record(
+        self, identity: HarnessIdentity, written: ChatRecord, row: Record | None
+    ) -> None:
+        """What others had changed of a record that was written here."""
+        key = (identity, written.id)
+        chat = self._chats.get(key)
+        if self.kept is not None and chat is not None and row is not None:
+            self._take_changes(self.kept, chat, rebased(chat.record, row, written))
+        if key in self._passed:
+            self._passed.discard(key)
+            self._look_soon(key)
 
     async def _look_at_records(self) -> None:
         try:
             while self._changed and self.kept is not None:
                 key = self._changed.pop()
-                if key[0] in self._places and not self.kept.records.is_waiting(*key):
+                if key[0] in self._places and not self._passes(self.kept, key):
                     await self._look_at(self.kept, key)
         finally:
             self._looking = False
@@ -75,16 +95,30 @@ class OtherServers(Deleting):
             return
         chat = self._chats.get(key)
         if (chat.record if chat is not None else None) is not before:
-            return  # It changed here meanwhile, and what is here is newer.
-        if kept.records.is_waiting(*key):
+            self._changed.add(key)  # It changed here meanwhile: both count.
+            return
+        if self._passes(kept, key):
             return
         if chat is None:
             self._show_unloaded(key, record)
         elif record is None:
             if chat.turn is None and key[1] not in self._purges:
                 await self._forget_here(kept, chat)
-        elif record_form(record) != record_form(chat.record):
+        elif record.stored is not None:
+            self._take_changes(kept, chat, rebased(chat.record, record.stored))
+
+    def _take_changes(self, kept: Kept, chat: Chat, record: ChatRecord) -> None:
+        if record_form(record) != record_form(chat.record):
             self._take_record(kept, chat, record)
+        else:
+            chat.record = replace(chat.record, stored=record.stored)
+
+    def _passes(self, kept: Kept, key: _Key) -> bool:
+        """Whether a record is left alone for now, as it is about to be written."""
+        if kept.records.is_waiting(*key):
+            self._passed.add(key)
+            return True
+        return False
 
     def _show_unloaded(self, key: _Key, record: ChatRecord | None) -> None:
         identity, chat_id = key
@@ -103,10 +137,13 @@ class OtherServers(Deleting):
         was_deleted = chat.is_deleted
         known = {each.id: each.block for each in chat.record.attachments}
         known.update(kept.follower.attached(chat))
-        if record.grants != chat.record.grants and chat.turn is None:
-            for tool in chat.grants:
-                chat.channel.remove(f"g-{tool}")
+        if chat.permissions is None and record.grants != chat.record.grants:
             chat.permissions = Permissions(grants=record.grants)
+        for tool in {*chat.record.grants} - {*record.grants}:
+            chat.revoke(tool)
+        for tool in {*record.grants} - {*chat.record.grants}:
+            if chat.permissions is not None:
+                chat.permissions.grant(tool)
         chat.record = with_blocks(record, known.get)
         chat.show_attachments()
         chat.show_grants()

@@ -6,11 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias, get_args
 
 from web.chats.parts.kinds import ChatState
 from web.chats.records.attachments import PendingAttachment
+from web.chats.records.merging import merged
 from web.chats.records.records import ChatRecord
 from web.chats.setup import Setup
 from web.chats.storage.locks import Locks
@@ -40,23 +41,35 @@ INLINE_ROWS = 50
 
 _Records: TypeAlias = list[ChatRecord]
 _Key = tuple[HarnessIdentity, str]
+Written = Callable[[HarnessIdentity, ChatRecord, Record | None], None]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What was put, until it is written or another is put."""
+
+    record: ChatRecord
 
 
 class StoredChatRecords:
     """The `ChatRecords` over the records of a session store.
 
-    A write that fails is tried again until it succeeds; `failure` says why it has not yet.
+    A write changes of the row what was changed here, and leaves what other servers changed. One
+    that fails is tried again until it succeeds; `failure` says why it has not yet.
     """
 
     def __init__(self, records: Records, tasks: TaskOwner) -> None:
         self._records = records
         self._tasks = tasks
-        self._waiting: dict[_Key, ChatRecord] = {}
+        self._waiting: dict[_Key, _Waiting] = {}
         self._locks: Locks[_Key] = Locks()
         self._gone: dict[_Key, None] = {}
         """The newest of what was deleted, or never to be: nothing brings it back."""
         self._soon: dict[_Key, asyncio.Task[None]] = {}
         self.failure: StoreError | None = None
+        self.written: Written = _unheard
+        """Called with each record that was written, and the row as it is then; with None where
+        others had deleted it for good."""
 
     def listen(self, listener: RecordListener) -> None:
         """Calls it with each record that was written or deleted, here or by another server."""
@@ -69,14 +82,14 @@ class StoredChatRecords:
 
     def put_now(self, identity: HarnessIdentity, record: ChatRecord) -> None:
         """Has it written at once; nobody waits for it."""
-        self._waiting[identity, record.id] = record
+        self._waiting[identity, record.id] = _Waiting(record)
         with suppress(RuntimeError):  # The server ends, and `flush` writes it.
             self._tasks.create_task(self._write((identity, record.id)))
 
     async def put(self, identity: HarnessIdentity, record: ChatRecord) -> None:
         """Returns when it is written, or when that failed for now."""
         key = (identity, record.id)
-        self._waiting[key] = record
+        self._waiting[key] = _Waiting(record)
         writing = self._tasks.create_task(self._write(key))
         await asyncio.wait({writing}, timeout=PUT_SECONDS)
 
@@ -85,10 +98,10 @@ class StoredChatRecords:
         still written later, unless another is put or it is dropped."""
         key = (identity, record.id)
         self._gone.pop(key, None)
-        self._waiting[key] = record
+        waiting = self._waiting[key] = _Waiting(record)
         writing = self._tasks.create_task(self._write(key))
         done, _ = await asyncio.wait({writing}, timeout=STORE_SECONDS)
-        if self._waiting.get(key) is record:
+        if self._waiting.get(key) is waiting:
             raise (done and self.failure) or StoreError(
                 "The store of chats does not answer.",
                 hint="Try again in a moment.",
@@ -108,7 +121,7 @@ class StoredChatRecords:
     async def get(self, identity: HarnessIdentity, chat_id: str) -> ChatRecord | None:
         waiting = self._waiting.get((identity, chat_id))
         if waiting is not None:
-            return waiting
+            return waiting.record
         found = await self._records.get(identity, chat_id)
         return record_from(found) if found is not None else None
 
@@ -145,7 +158,9 @@ class StoredChatRecords:
             await self._records.delete(identity, chat_id)
 
     async def flush(self) -> None:
-        """Writes what still waits, as far as that can be done: the server ends."""
+        """Writes what still waits, as far as that can be done: the server ends, and nobody is shown
+        what others changed."""
+        self.written = _unheard
         for key in list(self._waiting):
             await self._write(key)
 
@@ -168,11 +183,12 @@ class StoredChatRecords:
 
     async def _write(self, key: _Key) -> None:
         async with self._locks.of(key):
-            record = self._waiting.get(key)
-            if record is None or key in self._gone:
+            waiting = self._waiting.get(key)
+            if waiting is None or key in self._gone:
                 return
+            record = waiting.record
             try:
-                await self._records.put(key[0], record_form(record))
+                row = await self._records.update(*key, lambda row: _changed(record, row))
                 if key in self._gone:
                     await self._records.delete(*key)  # It was dropped meanwhile.
             except StoreError as error:
@@ -183,8 +199,32 @@ class StoredChatRecords:
                     self._write_again(key)
                 return
             self.failure = None
-            if self._waiting.get(key) is record:
+            newer = self._waiting.get(key)
+            if newer is waiting:
                 del self._waiting[key]
+            elif newer is not None and row is not None:
+                newer.record = rebased(newer.record, row, record)
+            if key not in self._gone:
+                self.written(key[0], record, row)
+
+
+def _unheard(identity: HarnessIdentity, record: ChatRecord, row: Record | None) -> None: ...
+
+
+def _changed(record: ChatRecord, row: Record | None) -> Record | None:
+    """The row with what was changed in a record; None where others deleted it for good."""
+    if row is None:
+        return None if record.stored is not None else record_form(record)
+    return merged(record.stored, record_form(record), row)
+
+
+def rebased(record: ChatRecord, row: Record, written: ChatRecord | None = None) -> ChatRecord:
+    """What a newer row is with what was changed in a record, of whose changes those of `written`
+    are in the row already; what is attached has its id alone."""
+    base = record.stored
+    if written is not None and written.stored is base:
+        base = record_form(written)
+    return replace(record_from(merged(base, record_form(record), row)), stored=row)
 
 
 def _read(rows: Sequence[Record]) -> _Records:
@@ -240,6 +280,7 @@ def record_from(row: Record) -> ChatRecord:
         grants=_texts(fields, "grants"),
         servers=tuple(fields.items("servers", [])),
         state=_state(fields.text("state", "idle")),
+        stored=row,
     )
 
 
@@ -250,7 +291,13 @@ def with_blocks(record: ChatRecord, blocks: Callable[[str], Any]) -> ChatRecord:
     """A record whose attachments are there: `blocks` gives each by its id, None for one lost."""
     found = [(each.id, blocks(each.id)) for each in record.attachments]
     kept = tuple(PendingAttachment(id, block) for id, block in found if block is not None)
-    return replace(record, attachments=kept)
+    stored = record.stored
+    if stored is not None and "attachments" in stored.body:
+        # What is only not known here yet was not taken off.
+        lost = {id for id, block in found if block is None}
+        ids = [id for id in stored.body["attachments"] if id not in lost]
+        stored = replace(stored, body=stored.body | {"attachments": ids})
+    return replace(record, attachments=kept, stored=stored)
 
 
 def _texts(fields: Fields, name: str) -> tuple[str, ...]:

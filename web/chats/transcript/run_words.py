@@ -10,6 +10,9 @@ RESUMED = "The server was stopped here; the answer goes on below."
 UNPAUSED = "It was paused here; the answer goes on below."
 """And one that a person paused."""
 
+NOT_RUN = "This call was not run in this chat. The chat begins before it."
+"""What a model reads in place of the results of an answer whose calls come after a fork."""
+
 LEFT = "left"
 """Why a run ended that was paused and then left."""
 

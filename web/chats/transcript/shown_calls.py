@@ -11,6 +11,7 @@ from web.chats.parts.kinds import Call, CallStatus, NestedState, Progress, Quest
 from web.chats.parts.links import web_host
 from web.chats.parts.plan_kinds import Plan
 from web.chats.transcript.inputs import read_input
+from web.chats.transcript.run_words import NOT_RUN
 from web.chats.transcript.turn_state import TurnState
 from web.harness.values.events import (
     ApprovalRequired,
@@ -153,6 +154,8 @@ class ShownCalls:
             status = "denied"
         elif known.resolved == "abort":
             status = "unknown"
+        elif body.is_error and body.text == NOT_RUN:
+            status = "not_run"
         self._put(
             turn,
             replace(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from web.demos.crash.asked import Asked
 from web.harness.values.errors import HarnessError
 
-COMMAND = (sys.executable, "-m", "web", "demo", "crash-server")
+COMMAND = (sys.executable, "-m", "web", "demo", "crash", "--serve")
 
 START_SECONDS = 60.0
 END_SECONDS = 5.0

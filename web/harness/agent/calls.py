@@ -15,7 +15,7 @@ from web.harness.agent.inputs import Inputs
 from web.harness.agent.nested import Nested, Surroundings
 from web.harness.agent.progress import Progress
 from web.harness.agent.proposals import Proposals
-from web.harness.agent.questions import Answer, Questions, check_decision
+from web.harness.agent.questions import Answer, Questions, check_decision, once_only, unfit
 from web.harness.agent.recoveries import Recoveries, result_of
 from web.harness.agent.totals import Totals
 from web.harness.loop.actions import (
@@ -33,7 +33,7 @@ from web.harness.tools.permissions import Permissions
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import InputAnswer, ToolContext, ToolOutput
 from web.harness.values.config import AgentConfig
-from web.harness.values.errors import DecisionRefused, ToolError
+from web.harness.values.errors import ToolError
 from web.harness.values.events import (
     InputAnswered,
     InputRequired,
@@ -387,10 +387,7 @@ class Calls:
     def _refuse_once_only(self, name: str) -> None:
         tool = self._tools.get(name)
         if tool is not None and tool.always_asks:
-            raise DecisionRefused(
-                f"{name} asks before each call; it cannot be allowed for the whole chat.",
-                hint="The question is still open. Allow this call alone, or deny it.",
-            )
+            raise once_only(name)
 
     def _checked(self, name: str, arguments: JsonObject | None) -> JsonObject:
         try:
@@ -398,9 +395,5 @@ class Calls:
             if self._control.is_durable:
                 json_copy(arguments, "What was edited")
         except (ToolError, NotSerialisable) as error:
-            raise DecisionRefused(
-                f"The edited arguments do not fit: {error.message}",
-                hint="The question is still open.",
-                code="invalid_arguments",
-            ) from error
+            raise unfit(error) from error
         return arguments or {}

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.words import shown
-from web.harness.values.errors import DecisionRefused
+from web.harness.values.errors import DecisionRefused, HarnessError, ToolError
 from web.harness.values.events import ApprovalRequired, Decision
 from web.harness.values.messages import JsonObject, ToolUseBlock
 
@@ -60,6 +61,35 @@ def check_decision(decision: object) -> None:
             f"{shown(decision)} is no decision.",
             hint=f"Say one of {', '.join(DECISIONS)}. Nothing ran; the question is still open.",
         )
+
+
+def once_only(name: str) -> DecisionRefused:
+    """Why a tool that always asks cannot be allowed for the calls to come."""
+    return DecisionRefused(
+        f"{name} asks before each call; it cannot be allowed for the whole chat.",
+        hint="The question is still open. Allow this call alone, or deny it.",
+    )
+
+
+def check_edited(tools: ToolRegistry, name: str, arguments: JsonObject) -> JsonObject:
+    """The arguments that a person edited, as far as their tool is known here.
+
+    Raises DecisionRefused (`invalid_arguments`) for what does not fit it.
+    """
+    try:
+        if name in tools:
+            tools.validate(name, arguments)
+    except ToolError as error:
+        raise unfit(error) from error
+    return arguments
+
+
+def unfit(error: HarnessError) -> DecisionRefused:
+    return DecisionRefused(
+        f"The edited arguments do not fit: {error.message}",
+        hint="The question is still open.",
+        code="invalid_arguments",
+    )
 
 
 class Questions:

@@ -42,7 +42,7 @@ from web.harness.loop.state import RunState
 from web.harness.sessions.journal import Recorded
 from web.harness.tools.hooks import HookEvent
 from web.harness.tools.tool import InputAnswer
-from web.harness.values.errors import HarnessError
+from web.harness.values.errors import HarnessError, first_error
 from web.harness.values.events import ErrorReport, Note, Resolution, RunResult, Waiting
 from web.harness.values.messages import Message
 from web.harness.values.text import sayable
@@ -150,7 +150,7 @@ class Run:
         except BaseExceptionGroup as group:
             self._watch.silence()
             # Whoever runs an agent need not know that it has tasks.
-            raise _first(group) from group
+            raise first_error(group) from group
 
     async def _next_outcome(self) -> None:
         """Waits for the next thing to happen among the calls, or for a person; it may be nothing
@@ -367,9 +367,3 @@ class Run:
                     self._apply(outcome)
         if isinstance(action, Finish):
             self._finish(action)
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

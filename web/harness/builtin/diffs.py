@@ -68,12 +68,13 @@ def change_preview(path: str, before: str, after: str) -> JsonObject:
     try:
         first, second = _compared(old, new)
         changes = _changes(first, second)
-        count = sum(max(change.b - change.a, change.d - change.c) for change in changes)
+        cut = sum(change.b - change.a for change in changes)
+        added = sum(change.d - change.c for change in changes)
     except _TooCostly:
         first, second = _one(old), _one(new)
         changes = [_Change(0, len(first), 0, len(second))]
-        count = max(_count_lines(old), _count_lines(new))
-    note = f"The file exists. {_count(count, 'line changes', 'lines change')}."
+        cut, added = _count_lines(old), _count_lines(new)
+    note = f"The file exists. {_count(cut, 'line', 'lines')} taken out, {added:,} put in."
     around = (before[:start], before[len(before) - end :])
     return _preview(path, note, _blocks(first, second, changes, around))
 

@@ -146,6 +146,12 @@ class FileTokenStore(TokenStore):
         self._loaded()
         if not self._path.parent.is_dir():
             raise ConfigurationError(f"The folder of {self._path} does not exist.")
+        try:
+            # Only trying tells. The file is written beside its place and then put there.
+            with tempfile.TemporaryFile(dir=self._path.parent):
+                pass
+        except OSError as error:
+            raise self._refusal(f"cannot be written: {error.strerror}") from None
 
     async def keep(self, owner: str, server: str, grant: Grant) -> None:
         async with self._writing:

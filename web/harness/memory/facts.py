@@ -13,10 +13,11 @@ from pathlib import Path
 from web.harness.memory import fact_lines, folder as disk
 from web.harness.memory.arguments import as_limit, as_text
 from web.harness.memory.fact_lines import GENERAL, Fact, Lines
-from web.harness.memory.folder import Mark, MemoryFolder, mark_of
+from web.harness.memory.folder import MemoryFolder
 from web.harness.memory.limits import MAX_CATEGORY_CHARS, MemoryLimits
 from web.harness.memory.word_index import WordIndex
 from web.harness.memory.words import fold
+from web.harness.tools.beneath import Mark, mark_of
 from web.harness.tools.words import clean, did_you_mean, shown
 from web.harness.values.errors import LimitExceeded, MemoryRefused, NotFound, ToolError
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from web.harness.memory.limits import MemoryLimits
-from web.harness.tools.beneath import chunks_of, open_plain
+from web.harness.tools.beneath import Mark, chunks_of, flush_names, mark_of, open_plain
 from web.harness.tools.file_lock import FileLock
 from web.harness.values.errors import LimitExceeded, MemoryRefused, NotFound
 
@@ -29,13 +29,6 @@ _YOUNG_NANOSECONDS = 20_000_000
 """Two changes of a file so close together may have the same time."""
 _COARSE_NANOSECONDS = 2_000_000_000
 """The same on disks that keep whole seconds."""
-
-Mark = tuple[int, int, int, int]
-"""Tells that a file has changed: inode, size, and two times in nanoseconds."""
-
-
-def mark_of(status: os.stat_result) -> Mark:
-    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def is_young(mark: Mark) -> bool:
@@ -77,7 +70,7 @@ class MemoryFolder:
             # The folder is the application's to name, links on the way to it too.
             if not self.root.is_dir():
                 self.root.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-                _flush(self.root.parent)
+                flush_names(self.root.parent)
         with self.opened() as folder:
             if folder is None:
                 raise MemoryRefused(f"The folder {self.root} was removed meanwhile.")
@@ -144,15 +137,6 @@ def remove(folder: int, name: str) -> None:
     except FileNotFoundError:
         raise NotFound(f"There is no {name}.") from None
     os.fsync(folder)
-
-
-def _flush(folder: Path) -> None:
-    """Brings the names in a folder to the disk. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from web.harness.memory import folder as disk
 from web.harness.memory.arguments import as_limit, as_text
-from web.harness.memory.folder import Mark, MemoryFolder, mark_of
+from web.harness.memory.folder import MemoryFolder
 from web.harness.memory.folder_watch import FolderWatch
 from web.harness.memory.limits import MemoryLimits
 from web.harness.memory.note import (
@@ -35,6 +35,7 @@ from web.harness.memory.note_text import (
     revise,
 )
 from web.harness.memory.word_index import WordIndex
+from web.harness.tools.beneath import Mark, mark_of
 from web.harness.tools.words import did_you_mean, shown
 from web.harness.values.errors import HarnessError, LimitExceeded, MemoryRefused, NotFound
 

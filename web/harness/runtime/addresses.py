@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from web.harness.sessions.opening import store_kind
+from web.harness.sessions.opening import repeated, store_kind
 from web.harness.values.errors import ConfigurationError
 
 FORMS = (
@@ -18,8 +18,7 @@ def is_temporal(address: str) -> bool:
 def store_of_backend(address: str) -> str:
     """The address of the database that a backend keeps all in.
 
-    Raises ConfigurationError for an address that is none; it repeats nothing of it, as there may be
-    a password in it.
+    Raises ConfigurationError for an address that is none; no password in it is repeated.
     """
     if is_temporal(address):
         from web.harness.runtime.temporal.address import read_address
@@ -27,4 +26,7 @@ def store_of_backend(address: str) -> str:
         return read_address(address).events
     if store_kind(address) in ("sqlite", "postgresql"):
         return address
-    raise ConfigurationError("This is no backend.", hint=f"There are {FORMS}.")
+    shown = repeated(address)
+    raise ConfigurationError(
+        f"{shown[:1].upper()}{shown[1:]} is no backend.", hint=f"There are {FORMS}."
+    )

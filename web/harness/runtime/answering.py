@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from web.harness.agent.agent import Agent
+from web.harness.agent.questions import check_edited, once_only
 from web.harness.runtime.backend import Backend, executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.questions import Question, open_questions
-from web.harness.runtime.taking_up import check_fit
+from web.harness.runtime.taking_up import UNREADABLE, check_fit
 from web.harness.sessions.answers import STOP, check_answer, next_pause
 from web.harness.sessions.identity import HarnessIdentity
 from web.harness.sessions.journal import Execution, ExecutionStatus, GivenAnswer
@@ -24,7 +26,7 @@ from web.harness.values.errors import (
     HarnessError,
     NotFound,
     SessionConflict,
-    ToolError,
+    StoreError,
 )
 from web.harness.values.events import (
     ApprovalRequired,
@@ -36,6 +38,9 @@ from web.harness.values.events import (
 )
 from web.harness.values.messages import JsonObject
 from web.harness.values.usage import Usage
+
+LEASE_WAIT_SECONDS = 60.0
+"""At a time, for a session that another process has; a lease is shorter."""
 
 RunStatus = ExecutionStatus | Literal["waiting"]
 """How a run is written down, or that it goes on only once a person has answered."""
@@ -93,16 +98,13 @@ class Answering(ABC):
         def answer(question: Question) -> GivenAnswer:
             question = _approval(question)
             if for_session and question.always_asks:
-                raise DecisionRefused(
-                    f"{question.name} asks before each call; it cannot be allowed for all.",
-                    hint="The question is still open. Allow this call alone, or decline it.",
-                )
+                raise once_only(question.name)
             body: JsonObject = {"decision": decision}
             if arguments is not None and arguments != question.arguments:
                 check_answer(
                     GivenAnswer("decision", question.key, {**body, "arguments": arguments})
                 )
-                body["arguments"] = self._checked(question.name, arguments)
+                body["arguments"] = check_edited(self.agent.tools, question.name, arguments)
             return GivenAnswer("decision", question.key, body)
 
         return await self._answer(pending, answer, resume, wait)
@@ -175,10 +177,15 @@ class Answering(ABC):
         self, session_id: str | None = None, *, run_id: str | None = None, wait: float = 0
     ) -> RunHandle:
         """Stops the run of a session for good, wherever it is performed. One that was cut off or
-        paused is brought to its end here, whatever its agent was. Raises NotFound without one."""
+        paused is brought to its end here, whatever its agent was; where the process that had it is
+        not known to be gone, by whoever waits with the handle until its lease has run out.
+        Raises NotFound without a run."""
         execution = await self._unfinished(session_id, run_id)
         await self._tell(execution, STOP)
-        return await self._went_on(execution, resume=True, wait=wait)
+        handle = await self._went_on(execution, resume=True, wait=wait)
+        if not handle.is_here:
+            handle.instead = partial(self._in_its_place, execution)
+        return handle
 
     async def pause(self, session_id: str | None = None, *, run_id: str | None = None) -> RunHandle:
         """Stops the run of a session so that `resume` goes on with it, wherever it is performed.
@@ -211,8 +218,14 @@ class Answering(ABC):
             return None
         submission, state = execution.submission, execution.state
         pending: tuple[Question, ...] = ()
+        unreadable = execution.unreadable
         if execution.status != "ended":
-            pending = await open_questions(executions, stores.events, submission.run_id)
+            try:
+                pending = await open_questions(executions, stores.events, submission.run_id)
+            except StoreError as error:
+                if error.code not in UNREADABLE:
+                    raise
+                unreadable = unreadable or error
         return RunInfo(
             submission.run_id,
             submission.session_id,
@@ -225,7 +238,7 @@ class Answering(ABC):
             state.cost if state is not None else None,
             execution.created_at,
             execution.changed_at,
-            execution.unreadable.message if execution.unreadable is not None else "",
+            unreadable.message if unreadable is not None else "",
         )
 
     @abstractmethod
@@ -343,20 +356,28 @@ class Answering(ABC):
                 pass  # Whoever performs it is told, and so is who resumes it.
         return RunHandle(await self.backend.open(), execution)
 
+    async def _in_its_place(self, execution: Execution) -> RunHandle | None:
+        """Waits until no process has the session of a run, then goes on with it here. None where
+        it has ended. Raises what beginning a run raises."""
+        submission, sessions = execution.submission, await self._sessions()
+        while True:
+            try:
+                # This runtime is free for other runs until then.
+                async with await sessions.acquire(
+                    submission.identity, submission.session_id, wait=LEASE_WAIT_SECONDS
+                ):
+                    pass
+                executions = executions_of(await self.backend.open())
+                now = await executions.find(submission.run_id)
+                if now is None or now.status == "ended":
+                    return None
+                return await self._start(now, wait=0)
+            except SessionConflict as error:
+                if error.code != "session_conflict":
+                    raise
+
     def _is_own(self, execution: Execution) -> bool:
         return execution.submission.identity == self.identity
-
-    def _checked(self, name: str, arguments: JsonObject) -> JsonObject:
-        try:
-            if name in self.agent.tools:
-                self.agent.tools.validate(name, arguments)
-        except ToolError as error:
-            raise DecisionRefused(
-                f"The edited arguments do not fit: {error.message}",
-                hint="The question is still open.",
-                code="invalid_arguments",
-            ) from error
-        return arguments
 
 
 def _waits(execution: Execution, pending: tuple[Question, ...]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from web.harness.runtime.backend import executions_of
 from web.harness.runtime.performing import last_cursor
@@ -33,6 +33,9 @@ class RunHandle:
         self._stores = stores
         self._execution = execution
         self._performing = performing
+        self._taking = asyncio.Lock()
+        self.instead: Callable[[], Awaitable[RunHandle | None]] | None = None
+        """Goes on with the run here once nobody else has it; None where it has ended."""
 
     @property
     def run_id(self) -> str:
@@ -108,13 +111,16 @@ class RunHandle:
         return True
 
     async def _more_elsewhere(self, after: int) -> bool:
-        """The same of a run that others perform. Raises NotFound once it is forgotten."""
+        """The same of a run that others perform. Raises NotFound once it is forgotten, and what
+        `instead` raises."""
         executions = executions_of(self._stores)
         waiting = {
             asyncio.ensure_future(self._stores.events.wait(self.run_id, after)),
             # It returns when no more can come.
             asyncio.ensure_future(executions.wait_for_answers(self.run_id, MOST)),
         }
+        if self.instead is not None:
+            waiting.add(asyncio.ensure_future(self._take(self.instead)))
         try:
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -123,11 +129,17 @@ class RunHandle:
             await asyncio.wait(waiting)
         for task in done:
             task.result()
-        if (await self.events(after, 1)).events:
+        if self._performing is not None or (await self.events(after, 1)).events:
             return True
         if await executions.find(self.run_id) is None:
             raise _forgotten()
         return False
+
+    async def _take(self, instead: Callable[[], Awaitable[RunHandle | None]]) -> None:
+        async with self._taking:
+            here = await instead() if self._performing is None else None
+            if here is not None:
+                self._performing = here._performing
 
 
 def _forgotten() -> NotFound:

@@ -81,6 +81,13 @@ async def open_stores(
     )
 
 
+def repeated(address: str) -> str:
+    """A refused address in quotes, at most 80 characters of it; "this address" where there may be
+    a password in it."""
+    secret = any(mark in address for mark in ("@", "=", "%"))
+    return "this address" if secret else f"'{address[:80]}'"
+
+
 def store_kind(address: str) -> Literal["memory", "sqlite", "postgresql"] | None:
     """What an address asks for; None where it is none."""
     if address == "memory":

@@ -37,6 +37,11 @@ RecordListener = Callable[[tuple[HarnessIdentity, str] | None], None]
 with None where that may be any."""
 
 
+Change = Callable[[Record | None], Record | None]
+"""What becomes of a record, None where there is none: a record of the same id, or None to leave it
+as it is. It may be called more than once."""
+
+
 class Records(Protocol):
     """Records by identity and session id. Each call is atomic; identities never meet.
 
@@ -45,6 +50,13 @@ class Records(Protocol):
 
     async def put(self, identity: HarnessIdentity, record: Record) -> None:
         """Writes a record, new or known, whole."""
+        ...
+
+    async def update(
+        self, identity: HarnessIdentity, session_id: str, change: Change
+    ) -> Record | None:
+        """Writes what `change` makes of a record, which nobody else writes meanwhile. Returns the
+        record as it is then, None where there is none."""
         ...
 
     async def get(self, identity: HarnessIdentity, session_id: str) -> Record | None: ...
@@ -112,9 +124,18 @@ class InMemoryRecords:
         self._listeners: list[RecordListener] = []
 
     async def put(self, identity: HarnessIdentity, record: Record) -> None:
-        check_scope(identity, record.session_id)
-        self._records[identity, record.session_id] = _own(record)
-        self._tell(identity, record.session_id)
+        await self.update(identity, record.session_id, lambda _: record)
+
+    async def update(
+        self, identity: HarnessIdentity, session_id: str, change: Change
+    ) -> Record | None:
+        before = await self.get(identity, session_id)
+        after = change(before)
+        if after is None:
+            return before
+        self._records[identity, session_id] = _own(after)
+        self._tell(identity, session_id)
+        return _own(after)
 
     async def get(self, identity: HarnessIdentity, session_id: str) -> Record | None:
         check_scope(identity, session_id)

@@ -15,12 +15,16 @@ from pathlib import Path
 
 from web.harness.skills.names import LITTER, MAX_DEPTH, SKILL_FILE, fault_of_name
 from web.harness.skills.skill import SkillFile
-from web.harness.tools.beneath import chunks_of, folder_below, open_folder, open_plain
+from web.harness.tools.beneath import (
+    Mark,
+    chunks_of,
+    folder_below,
+    mark_of,
+    open_folder,
+    open_plain,
+)
 from web.harness.tools.words import shown
 from web.harness.values.errors import LimitExceeded, NotFound, SkillRefused, ToolError
-
-Mark = tuple[int, int, int, int]
-"""Tells that a file or folder has changed: inode, size, and two times in nanoseconds."""
 
 
 @dataclass(slots=True)
@@ -41,10 +45,6 @@ class Contents:
     @property
     def size(self) -> int:
         return sum(file.size for file in self.files)
-
-
-def mark_of(status: os.stat_result) -> Mark:
-    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @contextmanager

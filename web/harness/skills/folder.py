@@ -17,6 +17,7 @@ from web.harness.skills.limits import SkillLimits
 from web.harness.skills.names import SKILL_FILE, parse_file_path
 from web.harness.skills.places import COMING, finish
 from web.harness.skills.skill import Skill, SkillOrigin, SkillText, decoded, read_skill
+from web.harness.tools.beneath import Mark, mark_of
 from web.harness.tools.file_lock import FileLock
 from web.harness.tools.words import shown
 from web.harness.values.errors import HarnessError, NotFound, SkillRefused
@@ -35,7 +36,7 @@ class _Seen:
     """A skill as it was when its marks were taken."""
 
     skill: Skill
-    marks: dict[str, disk.Mark]
+    marks: dict[str, Mark]
     settled: bool
 
 
@@ -224,10 +225,10 @@ class SkillFolder:
         place = self.root / name
         if seen is not None and seen.settled and not disk.has_changed(place, seen.marks):
             return seen
-        marks: dict[str, disk.Mark] = {}
+        marks: dict[str, Mark] = {}
         try:
             status = os.lstat(place)
-            marks[""] = disk.mark_of(status)
+            marks[""] = mark_of(status)
             if stat.S_ISLNK(status.st_mode):
                 raise SkillRefused("It is a link, and links are not followed.")
             skill = self._read_listed(name, place, marks)
@@ -238,7 +239,7 @@ class SkillFolder:
         newest = max((max(mark[2:]) for mark in marks.values()), default=0)
         return _Seen(skill, marks, bool(marks) and abs(self._now_ns() - newest) > SETTLED_NS)
 
-    def _read_listed(self, name: str, place: Path, marks: dict[str, disk.Mark]) -> Skill:
+    def _read_listed(self, name: str, place: Path, marks: dict[str, Mark]) -> Skill:
         """The skill in a folder. `marks` are filled before the text is read, so that a change in
         between is seen at the next look."""
         limits = self.limits

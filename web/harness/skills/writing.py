@@ -21,7 +21,7 @@ from web.harness.skills.names import SKILL_FILE
 from web.harness.skills.places import DELETED, STAGING_PREFIX, bring, set_aside, spare, sweep
 from web.harness.skills.skill import decoded, read_skill
 from web.harness.skills.uploads import Upload, UploadedFile, read_upload
-from web.harness.tools.beneath import FILE_MODE, FOLDER_MODE
+from web.harness.tools.beneath import FILE_MODE, FOLDER_MODE, flush_names
 from web.harness.tools.words import shown
 from web.harness.values.errors import LimitExceeded, NotFound, SkillRefused
 
@@ -68,7 +68,7 @@ def install(
                 bring(folder.root, staging, name, folder.limits.kept_deleted)
             else:
                 staging.rename(folder.root / name)
-            _flush(folder.root)
+            flush_names(folder.root)
     return Installed(name, upload.left_out, there, upload.found_in)
 
 
@@ -110,7 +110,7 @@ def delete(folder: SkillFolder, name: str) -> None:
     _refuse_read_only(folder)
     with folder.changing():
         set_aside(folder.root, folder.name_on_disk(name), folder.limits.kept_deleted)
-        _flush(folder.root)
+        flush_names(folder.root)
 
 
 def restore(folder: SkillFolder, name: str) -> None:
@@ -130,7 +130,7 @@ def restore(folder: SkillFolder, name: str) -> None:
             )
         source = folder.root / DELETED / on_disk
         bring(folder.root, source, on_disk, folder.limits.kept_deleted)
-        _flush(folder.root)
+        flush_names(folder.root)
 
 
 def deleted(folder: SkillFolder) -> tuple[str, ...]:
@@ -201,11 +201,3 @@ def _refuse_read_only(folder: SkillFolder) -> None:
 
 def _too_large(what: str, limit: int) -> LimitExceeded:
     return LimitExceeded(f"{what} is larger than {limit:,} bytes.", code="too_large")
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

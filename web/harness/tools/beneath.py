@@ -16,6 +16,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from web.harness.tools.words import shown
 from web.harness.values.errors import NotFound, ToolError
@@ -28,6 +29,9 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 OPEN_ATTEMPTS = 100
 """Times a file may be replaced while it is opened before that is an error."""
+
+Mark = tuple[int, int, int, int]
+"""Tells that a file or folder has changed: inode, size, and two times in nanoseconds."""
 
 # Should a pipe have taken a file's place, opening it does not wait.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -110,6 +114,19 @@ def chunks_of(descriptor: int, limit: int | None = None) -> Iterator[bytes]:
         if left is not None:
             left -= len(chunk)
         yield chunk
+
+
+def mark_of(status: os.stat_result) -> Mark:
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def flush_names(folder: Path) -> None:
+    """Brings the names in a folder to the disk. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def is_plain(status: os.stat_result, *, linked: bool = False) -> bool:

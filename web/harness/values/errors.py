@@ -172,3 +172,10 @@ class PicturesRefused(ProviderError):
     """A model or its server does not take the pictures of a request; without them it may work."""
 
     code = "provider_pictures_refused"
+
+
+def first_error(error: BaseException) -> BaseException:
+    """The error itself, or the first one of a group, however deep."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

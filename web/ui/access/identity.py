@@ -153,7 +153,8 @@ def read_identity(option: str | None, proxies: Sequence[str] = ()) -> RequestIde
     if option is None:
         if proxies:
             raise ConfigurationError(
-                "Proxies are trusted with nothing.", hint="Say --identity header:NAME too."
+                "A proxy is trusted to say who asks, and no header is named in which it says it.",
+                hint="Say --identity header:NAME too.",
             )
         return LocalPerson()
     kind, _, rest = option.partition(":")
@@ -166,7 +167,8 @@ def read_identity(option: str | None, proxies: Sequence[str] = ()) -> RequestIde
             if not trusted:
                 raise ConfigurationError(
                     "A header names who asks, and everybody could send it.",
-                    hint="Give the address of the proxy that sets it; no other one is believed.",
+                    hint="Give the address of the proxy that sets it with --trusted-proxy; no "
+                    "other one is believed.",
                 )
             return ProxyIdentity(names[0], names[1] if len(names) == 2 else None, trusted)
         case "token" if rest.strip():
@@ -180,8 +182,8 @@ def check_reach(host: str, identity: RequestIdentity) -> None:
     """Raises ConfigurationError where others could reach a server that takes all for one person."""
     if identity.is_local and not is_loopback(host):
         raise ConfigurationError(
-            f"'{host}' is not this machine alone, and everybody who reaches the server would be "
-            "its one person.",
+            f"'{host}' is not an address that this machine alone reaches, and everybody who "
+            "reaches the server would be its one person.",
             hint=f"{_WAYS} as --identity, or use 127.0.0.1, ::1 or localhost.",
         )
 
@@ -192,6 +194,14 @@ def is_loopback(host: str) -> bool:
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_everywhere(host: str) -> bool:
+    """Whether it stands for all addresses of this machine, as `0.0.0.0` and `::` do."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False
 
@@ -209,10 +219,11 @@ def token_cookie(token: str, *, secure: bool) -> str:
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     try:
         network = ipaddress.ip_network(text)
-    except ValueError as error:
+    except ValueError:
         raise ConfigurationError(
-            f"'{text}' is not the address of a proxy: {error}.",
-            hint="Write an address such as 10.0.0.5, or a network such as 10.1.0.0/16.",
+            f"'{text}' is not the address of a proxy.",
+            hint="Write an address such as 10.0.0.5, or a network from its first address on, such "
+            "as 10.1.0.0/16.",
         ) from None
     if network.prefixlen == 0:
         raise ConfigurationError(

@@ -71,6 +71,7 @@ def make_environment(templates: Path, *, zone: tzinfo | None = None) -> Environm
         hides=hides,
         exact_json=exact_json,
         cut_short=cut_short,
+        markdown=markdown,
     )
     return environment
 
@@ -174,6 +175,14 @@ def thousands(number: int) -> Markup:
 def model_label(name: str) -> str:
     """A model as a person chooses it: by its name, unless it is no real one."""
     return _DEMO_LABELS.get(name, name)
+
+
+def markdown(text: str) -> Markup:
+    """What a model wrote, as it is shown in a chat, but without links to the files of one."""
+    # Most pages have no use for the parser, which takes a while to load.
+    from web.ui.markdown import render, with_files
+
+    return Markup(with_files(render(text), ""))  # noqa: S704 (sanitised)
 
 
 def in_address(path: str) -> str:

@@ -8,19 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.runtime.runtimes import agent_for
 from tests.support.durable_run import durable_agent, ran_in
+from tests.support.scripted_provider import says
 from web.harness.agent.agent import Agent
 from web.harness.loop.actions import CallModel, Decided, RunTools
 from web.harness.loop.machine import next_action
 from web.harness.loop.state import RunState
 from web.harness.runtime.backend import Turn
+from web.harness.runtime.fitting import fitting_of
 from web.harness.runtime.temporal.claims import Claims
 from web.harness.runtime.temporal.payloads import Claimed, News, Task, What, unpacked
+from web.harness.sessions.answers import STOP
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.journal import Execution, Executions, GivenAnswer, Submission
 from web.harness.sessions.journal_form import outcome_from_json
 from web.harness.sessions.opening import Stores, open_stores
-from web.harness.values.errors import LeaseLost
+from web.harness.tools.registry import ToolRegistry
+from web.harness.values.errors import HarnessError, LeaseLost
 from web.harness.values.events import ApprovalRequired, Event
 
 pytestmark = pytest.mark.anyio
@@ -130,6 +135,27 @@ async def test_who_was_given_up_writes_nothing_more(
     assert len(await other.executions.steps(RUN)) == steps
     # A call that may not be repeated is not started by who does not have the run.
     assert ran_in(ran) == []
+
+
+async def test_an_agent_that_does_not_fit_the_run_does_nothing_with_it(
+    stores: list[Stores], ran: Path
+) -> None:
+    executions = stores[0].executions
+    assert executions is not None
+    fitting = fitting_of(durable_agent(ran, "manual"))
+    await executions.withdraw(RUN)
+    await executions.submit(Submission(RUN, LOCAL_IDENTITY, "s", "r", "Do it.", (), fitting))
+    bare = Worker(stores[0], lambda: agent_for(says("There is no tool."), tools=ToolRegistry()))
+    with pytest.raises(HarnessError, match="look is missing") as refused:
+        await bare.claim()
+    assert refused.value.code == "runtime_differs"
+    found = await executions.find(RUN)
+    assert found is not None
+    assert (found.status, found.fence, found.steps) == ("submitted", 0, 0)
+    # One that was stopped only ends, whoever has it.
+    await executions.answer(RUN, STOP)
+    await bare.claim()
+    await bare.claims.aclose()
 
 
 async def test_what_was_written_is_known_to_whoever_claims_next(

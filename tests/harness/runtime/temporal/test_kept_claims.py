@@ -11,10 +11,12 @@ import pytest
 from tests.harness.runtime.temporal.test_claims import RUN, Worker, stores
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.harness.agent.agent import Agent
+from web.harness.runtime.temporal.payloads import News
 from web.harness.sessions.journal import GivenAnswer
 from web.harness.sessions.opening import Stores
 from web.harness.tools.functions import function_tool
 from web.harness.tools.tool import PermissionLevel
+from web.harness.values.errors import LeaseLost
 
 pytestmark = pytest.mark.anyio
 
@@ -46,8 +48,10 @@ class Till:
 
 
 @asynccontextmanager
-async def paying(stores: Stores, till: Till) -> AsyncIterator[tuple[Worker, str]]:
-    """A worker whose call, of this id, was given up while it is under way."""
+async def calling(
+    stores: Stores, till: Till
+) -> AsyncIterator[tuple[Worker, str, asyncio.Future[News]]]:
+    """A worker whose call, of this id, is under way for its workflow."""
     worker = Worker(stores, till.agent)
     try:
         await worker.claim()
@@ -57,13 +61,20 @@ async def paying(stores: Stores, till: Till) -> AsyncIterator[tuple[Worker, str]
         (call_id,) = recorded.calls
         performing = asyncio.ensure_future(worker.perform("tool", call_id))
         await asyncio.wait_for(till.began.wait(), 10)
+        yield worker, call_id, performing
+    finally:
+        await worker.claims.aclose()
+
+
+@asynccontextmanager
+async def paying(stores: Stores, till: Till) -> AsyncIterator[tuple[Worker, str]]:
+    """A worker whose call, of this id, was given up while it is under way."""
+    async with calling(stores, till) as (worker, call_id, performing):
         performing.cancel()
         with suppress(asyncio.CancelledError):
             await performing
         assert not till.cut.is_set()
         yield worker, call_id
-    finally:
-        await worker.claims.aclose()
 
 
 async def test_it_is_claimed_where_it_stands_and_hands_over_what_it_gave(
@@ -109,3 +120,14 @@ async def test_what_others_have_ended_is_stopped(stores: list[Stores]) -> None:
         begun, _ = await executions.begin(RUN)
         await executions.end(RUN, begun.fence, "cancelled")
         await asyncio.wait_for(till.cut.wait(), 10)
+
+
+async def test_whoever_waits_for_a_run_that_is_let_go_hears_that_it_is_lost(
+    stores: list[Stores],
+) -> None:
+    till = Till()
+    async with calling(stores[0], till) as (worker, _, performing):
+        await worker.claims.let_go(RUN)
+        with pytest.raises(LeaseLost):
+            await asyncio.wait_for(performing, 10)
+    assert till.cut.is_set()

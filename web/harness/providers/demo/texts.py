@@ -266,9 +266,12 @@ def attached(attachments: tuple[ResourceBlock, ...], pictures: tuple[ImageBlock,
     parts = [f"I saw {_seen(picture)}" for picture in pictures]
     for block in attachments:
         place = f", from {_quoted(block.source)}" if block.source else ""
+        has = f"has {len(block.text):,} characters and begins"
+        if block.file_bytes is not None:
+            has = f"has {amount(block.file_bytes)}, and of it I am told"
         parts.append(
-            f"{_quoted(block.name or block.uri)}{place}, has {len(block.text):,} characters and "
-            f"begins:\n\n{_fenced(block.text[:MAX_ATTACHED].strip())}"
+            f"{_quoted(block.name or block.uri)}{place}, {has}:\n\n"
+            f"{_fenced(block.text[:MAX_ATTACHED].strip())}"
         )
     count = "one attachment" if len(parts) == 1 else f"{len(parts)} attachments"
     return f"{NOTICE}I was given {count} with this message.\n\n" + "\n\n".join(parts) + "\n"

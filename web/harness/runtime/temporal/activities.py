@@ -17,7 +17,7 @@ from web.harness.runtime.temporal.claims import Claims
 from web.harness.runtime.temporal.payloads import Claimed, News, Task
 from web.harness.runtime.temporal.workflow import CLAIM, LOST, PERFORM, REFUSED
 from web.harness.tools.finishing import see_through
-from web.harness.values.errors import HarnessError, SessionConflict, StoreError
+from web.harness.values.errors import HarnessError, LeaseLost, SessionConflict, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +74,13 @@ async def _told() -> AsyncIterator[None]:
     """
     try:
         yield
+    except asyncio.CancelledError:
+        details = activity.cancellation_details()
+        if details is None or details.cancel_requested:
+            raise
+        # Temporal's own line would have a traceback, of nothing that is wrong here.
+        given_up = LeaseLost("Temporal gave this worker up, or the worker ends.")
+        raise _failure(given_up, LOST) from None
     except (SessionConflict, StoreError) as error:
         raise _failure(error, LOST) from None
     except HarnessError as error:

@@ -23,7 +23,7 @@ from web.harness.runtime.given_answers import all_given, is_stopped
 from web.harness.runtime.performing import ended, last_cursor, perform_here, told_result
 from web.harness.runtime.sql import AddressedBackend
 from web.harness.runtime.temporal.address import read_address
-from web.harness.runtime.temporal.claims import Claims, Crew
+from web.harness.runtime.temporal.claims import IDLE_SECONDS, KEPT_SECONDS, Claims, Crew
 from web.harness.runtime.temporal.connection import Workflows, connect, missing_of, patiently
 from web.harness.runtime.temporal.payloads import HERE, Bounds, Start, Times
 from web.harness.runtime.temporal.worker import own_queue, working
@@ -225,12 +225,18 @@ class TemporalBackend(AddressedBackend):
 
     @asynccontextmanager
     async def _claiming(
-        self, stores: Stores, crew: Crew, queue: str, *, grace: float = 0.0
+        self,
+        stores: Stores,
+        crew: Crew,
+        queue: str,
+        *,
+        grace: float = 0.0,
+        kept: float = KEPT_SECONDS,
     ) -> AsyncIterator[None]:
         client, workflows = await self._connected(), await self._workflows()
         self._begin_to_look()
         own = own_queue(queue)
-        claims = Claims(stores, crew, workflows.tell, own)
+        claims = Claims(stores, crew, workflows.tell, own, kept=kept)
         async with working(client, queue, own, claims, grace=grace):
             yield
 
@@ -272,7 +278,8 @@ class TemporalBackend(AddressedBackend):
         async def crew(execution: Execution) -> AsyncIterator[Turn]:
             yield turn
 
-        return self._claiming(stores, crew, queue)
+        # Nobody else can take it: a call goes on for as long as that may help.
+        return self._claiming(stores, crew, queue, kept=IDLE_SECONDS)
 
     async def _look(self) -> None:
         """Keeps `failure` true, and says so in the log."""

@@ -29,6 +29,7 @@ from web.harness.runtime.answer_feed import AnswerFeed
 from web.harness.runtime.backend import Turn, executions_of
 from web.harness.runtime.given_answers import is_stopped
 from web.harness.runtime.performing import Lines, ended, perform_here
+from web.harness.runtime.taking_up import check_fit
 from web.harness.runtime.temporal.payloads import News, Task, What, packed
 from web.harness.sessions.journal import Execution, Recorded, Step
 from web.harness.sessions.journal_form import outcome_to_json
@@ -94,7 +95,10 @@ class Claim:
         return not self.is_over and all(task.what == "tool" for task in self._active)
 
     async def open(self) -> RunState:
-        """Takes the run over and returns where it stands. Raises what making the agent raises."""
+        """Takes the run over and returns where it stands.
+
+        Raises what making the agent raises, and HarnessError (`runtime_differs`) for one that does
+        not fit the run."""
         self._running = asyncio.ensure_future(self._run())
         await self._until(lambda: self._is_open)
         if not self._is_open:
@@ -186,10 +190,19 @@ class Claim:
                 raise NotFound(f"There is no run {self.run_id}.")
             async with self._crew(execution) as turn:
                 self._turn = turn
+                await self._check_fit(execution, turn)
                 await perform_here(self._stores, turn, self)
         finally:
             # Whoever waits has to look, once this has ended.
             asyncio.get_running_loop().call_soon(self._over)
+
+    async def _check_fit(self, execution: Execution, turn: Turn) -> None:
+        """Raises HarnessError (`runtime_differs`); one that a person stopped only ends, with any
+        agent."""
+        executions = executions_of(self._stores)
+        given = await executions.answers(self.run_id)
+        if not any(answer.kind == "cancel" for answer in given):
+            await check_fit(executions, execution, turn.agent, turn.prepare)
 
     def _over(self) -> None:
         self._wake()
@@ -250,7 +263,7 @@ class Claim:
         if self._running is None or not self._running.done():
             return False
         if self._running.cancelled():
-            raise asyncio.CancelledError
+            raise LeaseLost("The run was let go here.")
         error = self._running.exception()
         if error is None or isinstance(error, RunPaused):
             return error is not None

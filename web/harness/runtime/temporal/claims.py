@@ -36,13 +36,21 @@ class Claims:
     """All runs of a worker. `queue` is the task queue that it alone serves."""
 
     def __init__(
-        self, stores: Stores, crew: Crew, tell: Tell, queue: str, *, idle: float = IDLE_SECONDS
+        self,
+        stores: Stores,
+        crew: Crew,
+        tell: Tell,
+        queue: str,
+        *,
+        idle: float = IDLE_SECONDS,
+        kept: float = KEPT_SECONDS,
     ) -> None:
         self._stores = stores
         self._crew = crew
         self._tell = tell
         self._queue = queue
         self._idle = idle
+        self._kept_seconds = kept
         self._claims: dict[str, Claim] = {}
         self._rests: dict[str, asyncio.TimerHandle] = {}
         self._resting: set[asyncio.Future[None]] = set()
@@ -82,7 +90,7 @@ class Claims:
                 await self._drop(claim)
             # Temporal was gone, perhaps, and gave this worker up. Nobody could say of a call that
             # is cut off now what it did.
-            self._let_rest(claim, min(self._idle, KEPT_SECONDS))
+            self._let_rest(claim, min(self._idle, self._kept_seconds))
             raise
         except BaseException:
             # What this process believes of the run counts no more; the journal is asked anew.

@@ -142,26 +142,28 @@ class Workflows:
         With `tell` it looks for answers: they may have come while nobody was there to tell it.
         `patience` are the seconds that a server may take until it can be reached.
 
-        Once it is started, a server that cannot be reached is waited for. Raises RunPaused,
-        HarnessError where no worker can perform the run, and StoreError.
+        Once it is started, whatever is wrong with the server is waited for: the journal has the
+        run, and a call may be under way that must not be cut off. Raises RunPaused, HarnessError
+        where no worker can perform the run, and StoreError where it could not be started.
         """
         handle = await patiently(lambda: self._started(start, tell), patience)
-        failures = 0
+        failures, is_lost = 0, False
         while True:
             try:
+                if is_lost:
+                    handle, is_lost = await self._started(start, tell=False), False
                 outcome = await handle.result()
                 break
             except WorkflowFailureError as error:
                 raise _as_harness_error(error) from error
             except RPCError as error:
-                if error.status in _FINAL:
-                    raise _of_rpc(error) from error
+                # What is started anew goes on from the journal.
+                is_lost = _is_of_nothing(error)
                 log.warning("Temporal does not answer: %s", error.message)
-                await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
-                failures += 1
-                if error.status == RPCStatusCode.NOT_FOUND:
-                    # It has lost the workflow; the journal has the run.
-                    handle = await self._started(start, tell=False)
+            except StoreError as error:
+                log.warning("A run is not started anew yet: %s", error.message)
+            await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
+            failures += 1
         if outcome == PAUSED:
             raise RunPaused
 

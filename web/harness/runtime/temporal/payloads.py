@@ -32,9 +32,10 @@ class Times:
     patience: float = 60.0
 
 
-HERE = Times(heartbeat=120.0, start=120.0)
+HERE = Times(heartbeat=15.0, start=120.0)
 """Of a run that one process alone can perform. Its next process says so when it takes the run, and
-until then nobody else could: it is not given up while Temporal cannot be reached for a while."""
+until then nobody else could: that there is one that takes up nothing is borne for long. What ended
+while Temporal could not be told is asked for after `heartbeat`."""
 
 
 @dataclass(frozen=True, slots=True)

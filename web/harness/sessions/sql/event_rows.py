@@ -98,7 +98,9 @@ async def lock_runs(
         return found
     await transaction.do(
         "INSERT INTO harness_runs (run_id, last, ended, joined, gap_before, token) "
-        "VALUES (:run, 0, 0, 0, 0, '') ON CONFLICT (run_id) DO NOTHING",
+        # Where this row alone was lost, the run's events are numbered on.
+        "VALUES (:run, (SELECT COALESCE(MAX(number), 0) FROM harness_events WHERE run_id = :run), "
+        "0, 0, 0, '') ON CONFLICT (run_id) DO NOTHING",
         [{"run": run_id} for run_id in run_ids if run_id not in found],
     )
     return await _locked_runs(transaction, database, run_ids)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from web.harness.sessions.identity import HarnessIdentity, check_scope
 from web.harness.sessions.records import (
     MAX_SESSION_BYTES,
+    Change,
     KeptBlob,
     Place,
     Record,
@@ -26,6 +29,19 @@ INLINE_ROWS = 50
 
 _WHERE = "tenant_id = :tenant AND user_id = :user AND session_id = :session"
 
+_SELECT = f"SELECT session_id, place, deleted_at, body FROM harness_records WHERE {_WHERE}"
+
+_UPDATE = (
+    "UPDATE harness_records SET place = :place, deleted_at = :deleted_at, body = :body "
+    f"WHERE {_WHERE}"
+)
+
+_INSERT = (
+    "INSERT INTO harness_records (tenant_id, user_id, session_id, place, deleted_at, body) "
+    "VALUES (:tenant, :user, :session, :place, :deleted_at, :body) "
+    "ON CONFLICT (tenant_id, user_id, session_id) DO NOTHING RETURNING session_id"
+)
+
 
 class SqlRecords:
     """The `Records` in a database, which stays its owner's."""
@@ -36,36 +52,35 @@ class SqlRecords:
         self._position = "instr" if database.name == "sqlite" else "strpos"
 
     async def put(self, identity: HarnessIdentity, record: Record) -> None:
-        check_scope(identity, record.session_id)
-        scope = Scope(identity, record.session_id)
-        values = {
-            **scope.values,
-            "place": float(record.place),
-            "deleted_at": None if record.deleted_at is None else float(record.deleted_at),
-            "body": json_row(json_copy(record.body, "the body of a record")),
-        }
+        await self.update(identity, record.session_id, lambda _: record)
 
-        async def work(transaction: Transaction) -> None:
-            await transaction.do(
-                "INSERT INTO harness_records (tenant_id, user_id, session_id, place, deleted_at, "
-                "body) VALUES (:tenant, :user, :session, :place, :deleted_at, :body) "
-                "ON CONFLICT (tenant_id, user_id, session_id) DO UPDATE SET "
-                "place = excluded.place, deleted_at = excluded.deleted_at, body = excluded.body",
-                values,
-            )
-            transaction.signal(TOPIC, scope.key)
+    async def update(
+        self, identity: HarnessIdentity, session_id: str, change: Change
+    ) -> Record | None:
+        check_scope(identity, session_id)
+        scope = Scope(identity, session_id)
 
-        await self._database.write(work)
+        async def work(transaction: Transaction) -> Record | None:
+            while True:
+                row = await transaction.row(_SELECT + self._database.locked, scope.values)
+                before = None if row is None else _record(row)
+                after = change(before)
+                if after is None:
+                    return before
+                values = {**scope.values, **_columns(after)}
+                if before is not None:
+                    await transaction.do(_UPDATE, values)
+                elif await transaction.row(_INSERT, values) is None:
+                    continue  # Another one has made it at this moment.
+                transaction.signal(TOPIC, scope.key)
+                return replace(after, body=json.loads(values["body"]))
+
+        return await self._database.write(work)
 
     async def get(self, identity: HarnessIdentity, session_id: str) -> Record | None:
         check_scope(identity, session_id)
         values = Scope(identity, session_id).values
-        row = await self._database.read(
-            lambda each: each.row(
-                f"SELECT session_id, place, deleted_at, body FROM harness_records WHERE {_WHERE}",
-                values,
-            )
-        )
+        row = await self._database.read(lambda each: each.row(_SELECT, values))
         return None if row is None else _record(row)
 
     async def list(
@@ -206,6 +221,14 @@ class SqlBlobs:
                 excess -= int(size)
                 gone.append({**values, "sha256": sha256})
         await transaction.do(f"DELETE FROM harness_blobs WHERE {_WHERE} AND sha256 = :sha256", gone)
+
+
+def _columns(record: Record) -> dict[str, Any]:
+    return {
+        "place": float(record.place),
+        "deleted_at": None if record.deleted_at is None else float(record.deleted_at),
+        "body": json_row(json_copy(record.body, "the body of a record")),
+    }
 
 
 def _record(row: Row) -> Record:
