@@ -251,6 +251,11 @@ async def test_a_run_whose_model_is_gone_says_so_and_can_be_left(stage: Restarts
     async with stage.server() as server:
         page = await shows(server, chat, "cannot go on as it is")
         assert "openai:one, is not offered here any more" in page
+
+        async def stands_still() -> bool:
+            return bool((await server.chat(chat))["state"] == "paused")
+
+        await until(stands_still)
         refused = await server.client.post(f"/api/runs/{run}/resume")
         assert refused.json()["code"] == "runtime_differs"
         await server.client.post(f"/api/runs/{run}/leave")

@@ -132,26 +132,24 @@ async def test_a_retry_that_was_taken_back_can_be_asked_for_again(stage: Restart
         run = await one.send(chat, "Tell me")
         await one.events(run)
         await at_rest(one, chat)
-        async with (
-            stage.server(provider) as two,
-            await other.sessions.acquire(LOCAL_IDENTITY, chat, wait=5),
-        ):
-            await two.chat(chat)
-            again = (await one.client.post(f"/api/runs/{run}/retry")).json()["run_id"]
+        async with stage.server(provider) as two:
+            async with await other.sessions.acquire(LOCAL_IDENTITY, chat, wait=5):
+                await two.chat(chat)
+                again = (await one.client.post(f"/api/runs/{run}/retry")).json()["run_id"]
 
-            async def waits() -> bool:
-                return bool((await two.chat(chat))["queue"])
+                async def waits() -> bool:
+                    return bool((await two.chat(chat))["queue"])
 
-            await until(waits)
-            taken = await two.client.post(
-                f"/chats/{chat}/queue/{again}/take-back", headers={"HX-Request": "true"}
-            )
-            assert taken.is_success, taken.text
-            assert (await one.events(again))[-1].data["reason"] == "taken_back"
-            third = await two.client.post(f"/api/runs/{run}/retry")
-        assert third.status_code == 202, third.text
-        assert third.json()["run_id"] != again
-        assert text_of(await one.events(third.json()["run_id"])) == "Whole."
+                await until(waits)
+                taken = await two.client.post(
+                    f"/chats/{chat}/queue/{again}/take-back", headers={"HX-Request": "true"}
+                )
+                assert taken.is_success, taken.text
+                assert (await one.events(again))[-1].data["reason"] == "taken_back"
+                third = await two.client.post(f"/api/runs/{run}/retry")
+            assert third.status_code == 202, third.text
+            assert third.json()["run_id"] != again
+            assert text_of(await one.events(third.json()["run_id"])) == "Whole."
 
 
 @pytest.mark.parametrize("backend", ["none", pytest.param("the same", marks=pytest.mark.full)])
