@@ -19,6 +19,8 @@ from tests.support.scripted_provider import ScriptedProvider, Step, says
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page, Request
 
+    from web.harness.values.model import ModelRequest
+
 PICTURES = CHECKOUT / "test-results" / "page"
 
 BOX = "#message"
@@ -66,12 +68,16 @@ class Stage:
         await self.server.wait_for(run_id, "run_result")
         return chat
 
-    async def model_asked(self, times: int) -> None:
-        """Waits until the model was asked so many times in all."""
+    async def requests(self, times: int) -> list[ModelRequest]:
+        """What the model was asked, once it was asked so many times in all.
+
+        A message is on the page before the model is asked: no test may count requests at once.
+        """
         async with asyncio.timeout(10):
             while len(self.model.requests) < times:
                 self.model.asked.clear()
                 await self.model.asked.wait()
+        return list(self.model.requests)
 
     def allow_refusals(self) -> None:
         self.complaints.allow(ERRORS_OF_OUR_OWN)

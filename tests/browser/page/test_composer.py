@@ -38,7 +38,7 @@ async def test_enter_sends_and_shift_enter_breaks_the_line(stage: Stage) -> None
     await page.fill(BOX, "three")
     await page.press(BOX, "Enter")
     await expect(page.locator(".mine .said")).to_have_text(["one\ntwo", "three"])
-    assert len(stage.model.requests) == 2
+    assert len(await stage.requests(2)) == 2
 
 
 @pytest.mark.full

@@ -171,7 +171,7 @@ async def test_files_are_named_so(stage: Stage) -> None:
     async with nothing_runs(stage.context):
         chat = await stage.asked("Write")
         page = await stage.open(f"/chats/{chat}")
-        await stage.model_asked(1)
+        await stage.requests(1)
         await expect(page.locator(".call")).to_have_count(len(NAMES))
         await sound(page)
         while await page.locator(".ask-card").count():

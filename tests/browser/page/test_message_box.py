@@ -61,7 +61,7 @@ async def test_files_are_sent_without_a_word(stage: Stage) -> None:
     await expect(page.locator("h1")).to_have_text("notes.md")
     await shows(page, "idle")
     await page.press(BOX, "Enter")
-    assert len(stage.model.requests) == 1
+    assert len(await stage.requests(1)) == 1
 
 
 @pytest.mark.full
@@ -100,8 +100,7 @@ async def test_a_skill_is_called_before_there_is_a_chat(stage: Stage) -> None:
     await box.press_sequentially("data.csv")
     await box.press("Enter")
     await page.wait_for_url("**/chats/*")
-    await stage.model_asked(1)
-    (block,) = stage.model.requests[0].messages[-1].attachments
+    (block,) = (await stage.requests(1))[0].messages[-1].attachments
     assert "scripts/summary.py" in block.text
 
 

@@ -84,8 +84,7 @@ async def test_a_resource_is_read_attached_shown_in_every_tab_and_sent_once(stag
     await expect(said.locator(".attached summary")).to_contain_text("Today")
     await said.locator(".attached summary").click()
     await expect(said.locator("pre")).to_contain_text("Touched 0 times. <b onclick")
-    await stage.model_asked(1)
-    (request,) = stage.model.requests
+    (request,) = await stage.requests(1)
     (block,) = request.messages[-1].attachments
     assert (block.uri, block.source) == (TODAY, "notes")
 

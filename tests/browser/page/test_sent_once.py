@@ -109,8 +109,7 @@ async def test_what_went_along_is_not_sent_again_while_it_is_still_shown(
             await insist(page)
         await insist(page)
         assert sent == [text, "And now?"]
-    await stage.model_asked(2)
-    one, two = [request.messages[-1] for request in stage.model.requests]
+    one, two = [request.messages[-1] for request in await stage.requests(2)]
     assert [each.name for each in one.attachments] == ["notes.md"]
     assert two.attachments == ()
 
@@ -133,8 +132,7 @@ async def test_a_file_that_was_taken_in_goes_without_a_word_before_it_is_shown(
         await expect(page.locator(".upload")).to_have_count(0)
         await insist(page)
         assert sent == [""]
-    await stage.model_asked(1)
-    (request,) = stage.model.requests
+    (request,) = await stage.requests(1)
     assert [each.name for each in request.messages[-1].attachments] == ["notes.md"]
 
 
@@ -199,4 +197,4 @@ async def test_the_last_place_in_the_queue_is_taken_without_an_error_and_a_full_
         await expect(page.locator(".mine .said")).to_have_text(["First", "Second", "Third"])
         await expect(error).to_have_count(0)
         await shows(page, "idle")
-        assert len(stage.model.requests) == 3
+        assert len(await stage.requests(3)) == 3

@@ -47,7 +47,7 @@ async def test_a_skill_is_called_by_its_name_and_the_transcript_says_so(stage: S
     await shows(page, "idle")
     await expect(page.locator(".mine .attached summary")).to_contain_text("csv-summary skill")
     await expect(page.locator(".call .gist")).to_have_text("skill plain-language")
-    (block,) = stage.model.requests[0].messages[-1].attachments
+    (block,) = (await stage.requests(1))[0].messages[-1].attachments
     assert "scripts/summary.py" in block.text
     await expect(page.locator("[data-command-place]")).to_be_empty()
 
@@ -102,8 +102,7 @@ async def test_without_script_a_skill_is_uploaded_edited_and_called(plain: Stage
     await page.get_by_role("link", name="Back to the chat").click()
     await page.fill(BOX, "/greeting Ada")
     await page.get_by_role("button", name="Send").click()
-    await plain.model_asked(1)
-    (block,) = plain.model.requests[0].messages[-1].attachments
+    (block,) = (await plain.requests(1))[0].messages[-1].attachments
     assert "Say **good day**." in block.text
 
 

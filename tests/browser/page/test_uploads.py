@@ -86,7 +86,7 @@ async def test_chosen_files_are_attached_looked_at_and_sent(stage: Stage) -> Non
     await expect(chips(page)).to_have_count(0)
     await expect(told(page)).to_have_count(0)
     await shows(page, "idle")
-    message = stage.model.requests[0].messages[0]
+    message = (await stage.requests(1))[0].messages[0]
     assert [each.data for each in message.pictures] == [PNG]
     assert [each.name for each in message.attachments][1:] == ["notes.md"]
 

@@ -107,7 +107,7 @@ async def test_a_call_is_allowed_once(plain: Stage, tmp_path: Path) -> None:
     chat = await plain.asked("Write")
     page = await open_plain(plain, f"/chats/{chat}")
     await page.get_by_role("button", name="Allow once").click()
-    await plain.model_asked(2)
+    await plain.requests(2)
     assert written(tmp_path, "note.txt") == ["hello"]
 
 
@@ -118,7 +118,7 @@ async def test_a_tool_is_allowed_for_the_chat(plain: Stage) -> None:
     chat = await plain.asked("Write")
     page = await open_plain(plain, f"/chats/{chat}")
     await page.get_by_role("button", name="Allow in this chat").click()
-    await plain.model_asked(3)
+    await plain.requests(3)
     await page.goto(f"{plain.server.address}/chats/{chat}")
     await expect(page.locator(".call")).to_have_count(2)
     await expect(page.locator(".ask-card")).to_have_count(0)
@@ -132,7 +132,7 @@ async def test_a_call_is_denied_with_a_reason(plain: Stage, tmp_path: Path) -> N
     await page.click("summary:has-text('Deny…')")
     await page.fill("[name=reason]", "Not on a Sunday")
     await page.get_by_role("button", name="Deny", exact=True).click()
-    await plain.model_asked(2)
+    await plain.requests(2)
     told = await result(plain)
     assert told.is_error
     assert "Not on a Sunday" in told.text
@@ -158,7 +158,7 @@ async def test_arguments_are_edited_and_wrong_ones_refused(plain: Stage, tmp_pat
     await page.go_back()
     await page.fill("#typed", '{"path": "other.txt", "content": "edited"}')
     await page.get_by_role("button", name="Send once more").click()
-    await plain.model_asked(2)
+    await plain.requests(2)
     assert written(tmp_path, "other.txt") == ["edited"]
 
 
@@ -215,5 +215,5 @@ async def test_a_failed_answer_is_tried_again(plain: Stage) -> None:
     page = await open_plain(plain, f"/chats/{chat}")
     await expect(page.locator(".failure")).to_contain_text("The model is overloaded.")
     await page.get_by_role("button", name="Try again").click()
-    await plain.model_asked(2)
+    await plain.requests(2)
     await expect(page.locator(".failure")).to_have_count(0)
