@@ -5,12 +5,13 @@ import { Banner } from "./banner.js";
 import { Commands } from "./commands.js";
 import { offerCompletions } from "./completions.js";
 import { Composer } from "./composer.js";
-import { chat, find, person } from "./dom.js";
+import { chat, find, parsed, person } from "./dom.js";
 import { writeDraft } from "./drafts.js";
 import { timesFor } from "./feed.js";
 import { Live } from "./live.js";
 import { Log } from "./log.js";
 import { Page } from "./parts.js";
+import { randomId } from "./random.js";
 import { Surroundings } from "./surroundings.js";
 import { placeToasts } from "./toasts.js";
 import { Uploads } from "./uploads.js";
@@ -104,6 +105,7 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
 });
 
 function answered(form, { xhr }) {
+  const address = form.getAttribute("action") ?? ""; // `form.action` may be a field of this name
   if (!xhr.status || xhr.status >= 400) leaveOneError(form);
   if (form === composer?.form && (!xhr.status || xhr.status >= 400)) {
     composer.notSent(xhr.status >= 400 && xhr.status < 500);
@@ -124,8 +126,10 @@ function answered(form, { xhr }) {
   }
   if (dialog?.contains(form)) {
     dialog.close();
-    if (form.action.endsWith(`/chats/${chat}/delete`) && chat && !next) location.assign("/");
+    if (address.endsWith(`/chats/${chat}/delete`) && chat && !next) location.assign("/");
   }
+  const put = address.endsWith("/take-back") && parsed(xhr.responseText)[0];
+  if (put) composer?.put(put.value);
   if (!form.isConnected) tellAnyway(xhr.getResponseHeader("HX-Trigger"));
 }
 
@@ -169,15 +173,13 @@ addEventListener("pageshow", async ({ persisted }) => {
   const answer = await fetch(`/changes?channels=&person=${person}`, { headers: { Accept: "application/json" } });
   if (answer.status === 401) location.reload();
 });
+addEventListener("pageshow", ({ persisted }) => {
+  // On a page that is shown again as it was left, what is chosen anew makes another chat.
+  const ids = persisted ? document.querySelectorAll("form:not([data-composer]) > [name=request_id]") : [];
+  for (const field of ids) field.value = randomId();
+});
 addEventListener("online", reachable);
 document.addEventListener("changed", () => live.catchUp());
-const takenBack = new Set(); // messages, so that a double click takes one back once
-
-document.addEventListener("taken-back", ({ detail }) => {
-  if (!detail?.text || takenBack.has(detail.run_id)) return;
-  takenBack.add(detail.run_id);
-  composer?.put(detail.text);
-});
 
 // ---- Clicks ----------------------------------------------------------------------------------
 

@@ -160,6 +160,8 @@ export class Commands {
   }
 
   choose(option) {
+    // One at a time: what is typed stays until the one before is done.
+    if (this.form.classList.contains("htmx-request")) return;
     this.command = this.box.value;
     this.dismissed = true;
     this.close();

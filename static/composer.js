@@ -33,15 +33,15 @@ export class Composer {
   restore() {
     if (this.box.value !== this.box.defaultValue) return this.typed(); // typed before we came
     const draft = readDraft(chat);
-    const savedAt = Number(this.box.dataset.draftAt ?? 0) * 1000;
-    if (draft && draft.at >= savedAt && draft.text !== this.box.value) this.box.value = draft.text;
+    // Where the server had something else then, it was changed by another browser since, or sent.
+    if (draft && (draft.saved ?? this.saved) === this.saved) this.box.value = draft.text;
     if (document.activeElement === this.box) this.box.setSelectionRange(LONGEST, LONGEST);
   }
 
   typed() {
     this.fit();
     this.tellLength();
-    writeDraft(this.next || chat, this.box.value || this.saved ? this.box.value : null);
+    writeDraft(this.next || chat, this.box.value || this.saved ? this.box.value : null, this.saved);
     clearTimeout(this.saving);
     this.saving = setTimeout(() => this.saveOnServer(), 800);
   }
@@ -61,7 +61,7 @@ export class Composer {
       });
       if (!answer.ok) return;
       this.saved = text;
-      if (!text && !this.box.value) writeDraft(chat, null);
+      writeDraft(chat, this.box.value === text ? null : this.box.value, text);
     } catch {
       // Not reachable: this browser keeps it, and the next change tries again.
     }

@@ -10,6 +10,9 @@ export const SPACE = person ? `harness-web-${person}` : "harness-web";
 
 export const find = (selector, root = document) => root.querySelector(selector);
 
+/** The elements of an answer, which are on no page yet. */
+export const parsed = (html) => [...new DOMParser().parseFromString(html, "text/html").body.children];
+
 export function partById(id) {
   const element = document.getElementById(id);
   return element?.hasAttribute("data-part") ? element : null;

@@ -14,11 +14,12 @@ export function readDraft(id) {
   }
 }
 
-export function writeDraft(id, text) {
+/** `saved` is what the server has in its place. */
+export function writeDraft(id, text, saved) {
   try {
     // An older, shorter one would be taken for what was typed last.
     if (text === null || text.length > LONGEST) return localStorage.removeItem(draftKey(id));
-    localStorage.setItem(draftKey(id), JSON.stringify({ text, at: Date.now() }));
+    localStorage.setItem(draftKey(id), JSON.stringify({ text, saved, at: Date.now() }));
     const keys = Object.keys(localStorage).filter((key) => key.startsWith(draftKey("x").slice(0, -1)));
     if (keys.length <= DRAFTS) return;
     const age = (key) => JSON.parse(localStorage.getItem(key)).at ?? 0;

@@ -40,6 +40,8 @@ export class Feed {
   constructor(times, page, tell, streams) {
     Object.assign(this, { times, page, tell, streams });
     this.channels = [];
+    this.away = false; // nothing was answered, the last time
+    this.back = 0; // when something was, after that
   }
 
   start(channels) {
@@ -94,7 +96,7 @@ export class Feed {
   alive() {
     this.heard = Date.now();
     this.lost = this.failures = 0;
-    this.polling = false;
+    this.polling = this.away = false;
     this.tell.state("live");
   }
 
@@ -122,6 +124,13 @@ export class Feed {
     if (this.polling && Date.now() - (this.polled ?? 0) >= this.times.poll) this.poll();
   }
 
+  /** The server answers again; its stream may follow a little later. */
+  comeBack() {
+    this.away = false;
+    this.back = Date.now();
+    if (this.source?.readyState === EventSource.CLOSED) this.connect();
+  }
+
   async poll() {
     // Without a shared stream each tab asks for itself, and one that nobody sees can wait.
     if (this.asking || (!this.streams && document.hidden)) return;
@@ -132,10 +141,15 @@ export class Feed {
       // Shorter than `silence`, so that the other tabs hear of a failure before they take over.
       const frame = await fetchChanges(this.channels, this.page.cursor, 2 * this.times.beat);
       this.tell.frame(frame);
-      this.tell.state(this.polling && this.streams ? "stalled" : "live");
+      if (this.away) this.comeBack();
+      const stalled = this.polling && this.streams && Date.now() - this.back > this.times.buffered;
+      this.tell.state(stalled ? "stalled" : "live");
     } catch (error) {
       if (isStranger(error)) this.tell.state("stranger");
-      else if (this.polling && source === this.source) this.tell.state("offline");
+      else if (this.polling && source === this.source) {
+        this.away = true;
+        this.tell.state("offline");
+      }
     }
     this.asking = false;
   }

@@ -25,6 +25,8 @@ export class Page {
   apply(frame, advance = true) {
     if (this.pastEpochs.has(frame.epoch)) return;
     if (frame.epoch !== this.epoch) this.restart(frame.epoch);
+    // A server that was started again takes no other forms.
+    for (const field of frame.token ? document.querySelectorAll("input[name=token]") : []) field.value = frame.token;
     this.fresh = [];
     for (const channel of frame.channels) {
       if (channel.full) this.keepOnly(channel, frame.version);

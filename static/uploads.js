@@ -1,11 +1,10 @@
 // Files for the next message: chosen, dropped or pasted, and sent one after another. What a file is
 // the server decides, and says so in lines that are shown as they come.
 
-import { chat, find, person, SPACE } from "./dom.js";
+import { chat, find, parsed, person, SPACE } from "./dom.js";
 import { isSnapshot, loadSnapshot } from "./snapshots.js";
 
 const toldKey = (id) => `${SPACE}:told:${id || "new"}`;
-const parsed = (html) => [...new DOMParser().parseFromString(html, "text/html").body.children];
 const GONE = "Not sent: the server can’t be reached. Try the file again.";
 
 export class Uploads {
@@ -29,6 +28,7 @@ export class Uploads {
       this.input.value = "";
       composer.box.focus();
     });
+    addEventListener("pageshow", ({ persisted }) => persisted && (this.made = ""));
     composer.box.addEventListener("paste", (event) => this.pasted(event));
     this.list.addEventListener("click", (event) => this.clicked(event));
     for (const name of ["dragenter", "dragover", "dragleave", "drop"]) {
@@ -77,7 +77,8 @@ export class Uploads {
   add(files) {
     if ("gone" in document.body.dataset) return;
     const { mostFiles, mostBytes } = this.input.dataset;
-    const there = document.querySelectorAll(".attachment, .upload:not(.told)").length;
+    // The row of a file that was taken in stays a moment longer than it takes its chip to come.
+    const there = document.querySelectorAll(".attachment, .upload:not(.told, [data-taken])").length;
     const room = Math.max(0, mostFiles - there);
     const fitting = files.filter((file) => file.size <= mostBytes);
     for (const file of files.filter((each) => each.size > mostBytes).slice(0, mostFiles)) {
@@ -174,11 +175,11 @@ export class Uploads {
     }
   }
 
-  /** What was said about files goes along to the chat that they made. */
+  /** What was said about files goes along to the chat that they made, and a message that waited. */
   keepTold() {
     const lines = [...this.list.querySelectorAll(".told [data-words]")].map((words) => words.innerHTML);
     try {
-      sessionStorage.setItem(toldKey(this.made), JSON.stringify(lines));
+      sessionStorage.setItem(toldKey(this.made), JSON.stringify({ lines, goes: this.held }));
     } catch {
       // Storage is switched off: the chips still show what is attached.
     }
@@ -186,8 +187,11 @@ export class Uploads {
 
   tellKept() {
     try {
-      for (const line of JSON.parse(sessionStorage.getItem(toldKey(chat))) ?? []) this.tell(parsed(line));
+      const { lines, goes } = JSON.parse(sessionStorage.getItem(toldKey(chat))) ?? {};
       sessionStorage.removeItem(toldKey(chat));
+      for (const line of lines ?? []) this.tell(parsed(line));
+      // After htmx, which is ready then, too.
+      if (goes) document.addEventListener("DOMContentLoaded", () => this.composer.form.requestSubmit());
     } catch {
       // As above.
     }

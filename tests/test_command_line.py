@@ -171,7 +171,7 @@ def test_a_server_without_its_temporal_starts_and_says_so(tmp_path: Path) -> Non
 
 def test_a_variable_that_is_no_setting_is_told_and_serves_all_the_same(tmp_path: Path) -> None:
     with serving("--data-dir", str(tmp_path), variables={"HARNESS_WEB_FOO": "1"}) as server:
-        assert httpx.get(f"{server.address}/", follow_redirects=True).status_code == 200
+        assert httpx.get(f"{server.address}/", follow_redirects=True, timeout=30).status_code == 200
         server.process.terminate()
         assert server.process.wait(timeout=10) == 0
         (line,) = server.stderr().splitlines()
@@ -218,7 +218,7 @@ def test_a_server_of_every_chat_delays_nothing_and_ends_with_the_program(tmp_pat
     (tmp_path / "servers.json").write_text(json.dumps(config))
     options = ("--data-dir", str(tmp_path), "--mcp-config", str(tmp_path / "servers.json"))
     with serving(*options) as server:
-        assert "silent" in httpx.get(server.address).text
+        assert "silent" in httpx.get(server.address, timeout=30).text
         within(20, lambda: words_in(tmp_path / "pids"))
         pids = [int(pid) for pid in words_in(tmp_path / "pids").split()]
     within(20, lambda: not any(is_alive(pid) for pid in pids))
@@ -273,7 +273,7 @@ def test_the_first_page_is_there_when_the_address_is_printed(tmp_path: Path) -> 
         assert server.greeting == (
             f"harness-web is at {server.address}  (model demo:demo, chats are kept in memory)\n"
         )
-        answer = httpx.get(f"{server.address}/", follow_redirects=True)
+        answer = httpx.get(f"{server.address}/", follow_redirects=True, timeout=30)
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/html")
     assert (tmp_path / "new" / "folder" / "generated").is_dir()
@@ -298,7 +298,7 @@ def test_an_option_wins_over_its_variable(tmp_path: Path) -> None:
 def test_ipv6_loopback_is_served_at_an_address_a_browser_takes(tmp_path: Path) -> None:
     with serving("--host", "::1", "--data-dir", str(tmp_path)) as server:
         assert server.address.startswith("http://[::1]:")
-        assert httpx.get(f"{server.address}/", follow_redirects=True).status_code == 200
+        assert httpx.get(f"{server.address}/", follow_redirects=True, timeout=30).status_code == 200
 
 
 @pytest.mark.parametrize(

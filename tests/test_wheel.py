@@ -109,7 +109,7 @@ def test_an_installed_wheel_serves_the_same_page(built: Path, tmp_path: Path) ->
         serving("--data-dir", str(tmp_path / "other")) as checkout,
     ):
         page, original = (
-            httpx.get(f"{server.address}/", follow_redirects=True)
+            httpx.get(f"{server.address}/", follow_redirects=True, timeout=30)
             for server in (installed, checkout)
         )
         assert page.status_code == 200
@@ -118,9 +118,9 @@ def test_an_installed_wheel_serves_the_same_page(built: Path, tmp_path: Path) ->
         assert any("htmx" in address for address in loaded)
         assert any(address.partition("?")[0].endswith(".css") for address in loaded)
         for address in loaded:
-            answer = httpx.get(f"{installed.address}{address}")
+            answer = httpx.get(f"{installed.address}{address}", timeout=30)
             assert (address, answer.status_code) == (address, 200)
-            assert answer.content == httpx.get(f"{checkout.address}{address}").content
+            assert answer.content == httpx.get(f"{checkout.address}{address}", timeout=30).content
 
     # An MCP client that goes at once: what the command needs has travelled as well.
     assert run(binaries / "harness-web", "demo-server", folder=tmp_path) == ""

@@ -19,7 +19,7 @@ async def working(settings: Settings, address: str) -> AsyncIterator[None]:
     """Performs runs for the servers of chats of a Temporal address, until the end of the block.
 
     `settings` name the same store, as `read_address(address).events`. Raises ConfigurationError,
-    and StoreError where the store or Temporal cannot be reached.
+    and StoreError where the store or Temporal cannot be reached, or has not the namespace.
     """
     own, tasks, resources = OwnProviders(settings), TaskOwner(), ResourcePool()
     for model in settings.models:

@@ -31,7 +31,9 @@ def test_beyond_loopback_it_serves_those_who_sign_in(tmp_path: Path) -> None:
             ("192.0.2.7:8420", known, 200),
             ("chat.example.com", known, 421),
         ):
-            answer = httpx.get(f"{address}/api/health", headers={"host": host, **headers})
+            answer = httpx.get(
+                f"{address}/api/health", headers={"host": host, **headers}, timeout=30
+            )
             assert answer.status_code == status, host
         assert "--allow-host" in answer.json()["hint"]
 

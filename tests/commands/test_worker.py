@@ -24,7 +24,7 @@ from web.harness.runtime.temporal.backend import TemporalBackend
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.journal import Submission
 from web.harness.sessions.opening import Stores
-from web.harness.values.errors import HarnessError
+from web.harness.values.errors import HarnessError, StoreError, first_error
 from web.settings import read_settings
 from web.worker import working
 
@@ -73,6 +73,17 @@ async def test_a_worker_makes_the_agent_of_a_chat_from_its_record(
         assert refused.value.code == "not_found"
 
 
+async def test_a_worker_whose_namespace_is_not_there_does_not_begin(tmp_path: Path) -> None:
+    nowhere = TemporalPlace(tmp_path, namespace="nowhere")
+    settings = read_settings({"store": nowhere.events, "data_dir": tmp_path / "data"})
+    with pytest.raises(ExceptionGroup) as group:
+        async with working(settings, nowhere.address):
+            raise AssertionError("it has begun")
+    refused = first_error(group.value)
+    assert isinstance(refused, StoreError)
+    assert refused.code == "temporal_no_namespace"
+
+
 @pytest.mark.full
 async def test_the_command_works_until_it_is_ended(place: TemporalPlace, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "web", "worker", "--backend", place.address]
@@ -113,7 +124,8 @@ def test_a_worker_that_cannot_begin_says_so_in_one_line(
     done = subprocess.run(
         [sys.executable, "-m", "web", "worker", "--backend", backend, "--data-dir", str(tmp_path)],
         cwd=tmp_path,
-        env=environment(PYTHONPATH=str(CHECKOUT)),
+        # What a server on this machine is told is not said to the worker.
+        env=environment(PYTHONPATH=str(CHECKOUT), HARNESS_WEB_BACKEND="sqlite:///other.db"),
         capture_output=True,
         text=True,
         timeout=60,

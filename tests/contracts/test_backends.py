@@ -13,10 +13,12 @@ import pytest
 from tests.harness.runtime.runtimes import session
 from tests.support.backends import BACKENDS, BackendPlace
 from tests.support.durable_run import ANSWER, durable_agent, ran_in
+from tests.support.kept import until
 from web.harness.runtime.agent_runtime import AgentRuntime
 from web.harness.runtime.backend import executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.questions import Question
+from web.harness.runtime.run_info import RunInfo
 from web.harness.tools.tool import ReplayPolicy
 from web.harness.values.errors import DecisionRefused, HarnessError, NotFound, SessionConflict
 from web.harness.values.events import (
@@ -138,9 +140,14 @@ async def test_a_question_is_answered_from_another_process_and_once(
 ) -> None:
     handle = await one.submit("Do it.")
     question = await first_question(handle)
-    info = await other.status()
-    assert info is not None
-    assert (info.pending, info.is_here, info.iterations) == ((question,), False, 2)
+
+    async def asked() -> RunInfo | None:
+        """How it stands, once the answer is whole: what it asks is told while it is coming."""
+        info = await other.status()
+        return info if info is not None and info.iterations == 2 else None
+
+    info = await until(asked)
+    assert (info.pending, info.is_here) == ((question,), False)
     assert info.status == "waiting"
     followed = await other.approve(question)
     with pytest.raises(DecisionRefused):

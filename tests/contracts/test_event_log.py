@@ -150,14 +150,14 @@ async def test_waiting_ends_when_an_event_comes_also_for_a_run_that_has_not_begu
     await asyncio.sleep(0)
     assert not waiting.done()
     log.append("r", texts("a"))
-    await asyncio.wait_for(waiting, 5)
-    await asyncio.wait_for(log.wait("r", 0), 5)
+    await asyncio.wait_for(waiting, 20)
+    await asyncio.wait_for(log.wait("r", 0), 20)
 
 
 async def test_waiting_after_the_end_of_a_run_does_not_hang(log: EventLog) -> None:
     log.append("r", [END])
     await log.flush("r")
-    await asyncio.wait_for(log.wait("r", 1), 5)
+    await asyncio.wait_for(log.wait("r", 1), 20)
 
 
 @pytest.mark.parametrize("written_first", [True, False])
@@ -169,7 +169,7 @@ async def test_a_run_that_has_ended_takes_nothing_more(log: EventLog, written_fi
     log.append("r", [Note("last"), END])
     await log.flush("r")
     assert [event.body for event in (await log.read("r")).events] == [*texts("a"), END]
-    await asyncio.wait_for(log.wait("r", 2), 5)
+    await asyncio.wait_for(log.wait("r", 2), 20)
     await log.close("r")
     assert len((await log.read("r")).events) == 2
 
@@ -315,7 +315,7 @@ async def test_waiting_ends_when_the_run_is_forgotten(log: EventLog) -> None:
     waiting = asyncio.ensure_future(log.wait("r", 1))
     await asyncio.sleep(0)
     await log.forget("r")
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 20)
 
 
 bodies = st.lists(

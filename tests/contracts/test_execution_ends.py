@@ -75,8 +75,8 @@ async def test_an_answer_from_another_server_wakes_whoever_waits(
     await asyncio.wait_for(waiting, 10)
     assert not other.done()
     await runs.answer("r", GivenAnswer("pause", "p"))
-    await asyncio.wait_for(other, 5)
-    await asyncio.wait_for(runs.wait_for_answers("r", 1), 5)
+    await asyncio.wait_for(other, 20)
+    await asyncio.wait_for(runs.wait_for_answers("r", 1), 20)
 
 
 async def test_waiting_for_answers_ends_with_the_run(place: SqlPlace, runs: Executions) -> None:
@@ -175,11 +175,11 @@ async def test_the_end_of_a_run_and_the_commit_of_its_session_are_one(
     async with await here.sessions.acquire(ANN, "s") as lease:
         with pytest.raises(LeaseLost):
             await runs.end_with(lease, SessionSnapshot((message("v"),)), "t", 1, "completed")
-    async with await here.sessions.acquire(ANN, "s", wait=5) as lease:
+    async with await here.sessions.acquire(ANN, "s", wait=20) as lease:
         assert await lease.read() == kept
     # Of another database one follows the other.
     other = await place.backend()
-    async with await other.sessions.acquire(ANN, "s", wait=5) as lease:
+    async with await other.sessions.acquire(ANN, "s", wait=20) as lease:
         assert (await runs.end_with(lease, snapshot, "t", 2, "failed")).revision == 2
     assert await runs.unfinished() == []
 
@@ -211,9 +211,14 @@ async def test_runs_go_with_their_session(here: Stores, runs: Executions) -> Non
     async with await here.sessions.acquire(ANN, "s") as lease:
         await lease.commit(SessionSnapshot((message("u"),)))
     await begun(runs)
+    here.events.append("r", texts("a"))
+    await here.events.flush("r")
     await here.sessions.rename(ANN, "s", "new")
     (found,) = await runs.unfinished(ANN, "new")
     assert found.submission.run_id == "r"
     assert found.submission.session_id == "new"
+    assert await numbers(here, "r") == [1]
     await here.sessions.delete(ANN, "new")
     assert await runs.find("r") is None
+    # Nobody could find them any more, to forget them.
+    assert await numbers(here, "r") == []

@@ -49,6 +49,11 @@ async def test_a_message_is_taken_once_whoever_sends_it_again(
     assert replace(again, changed_at=taken[0].changed_at) == taken[0]
     assert again.submission == submission()
     assert again.submission.attachments[0].data == PICTURE.data  # type: ignore[union-attr]
+    # Whoever has it from a journal has of a picture its name alone.
+    named = replace(PICTURE, data=b"", length=len(PICTURE.data))
+    others = again.submission.attachments[1:]
+    heard = await there.submit(replace(submission(), attachments=(named, *others)))
+    assert heard.submission == submission()
     assert (again.status, again.fence, again.steps, again.state) == ("submitted", 0, 0, None)
     assert again.created_at > 1_000_000_000
 
@@ -98,7 +103,8 @@ async def test_the_same_request_for_another_message_is_refused(runs: Executions)
 
 
 async def test_what_was_never_submitted_is_not_there(runs: Executions) -> None:
-    assert await runs.find("r") is None
+    for run_id in ("r", "\x00", "\ud800"):
+        assert await runs.find(run_id) is None
     assert await runs.recorded("r") is None
     assert await runs.steps("r") == []
     assert await runs.answers("r") == []
@@ -110,7 +116,7 @@ async def test_what_was_never_submitted_is_not_there(runs: Executions) -> None:
     ):
         with pytest.raises(NotFound):
             await act()
-    await asyncio.wait_for(runs.wait_for_answers("r", 0), 5)
+    await asyncio.wait_for(runs.wait_for_answers("r", 0), 20)
     await runs.forget("r")
 
 

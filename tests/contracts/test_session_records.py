@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.stores import MemoryPlace, SqlPlace
 from web.harness.sessions.identity import HarnessIdentity
+from web.harness.sessions.opening import Stores
 from web.harness.sessions.records import Blobs, KeptBlob, Place, Record, Records
 from web.harness.values.errors import HarnessError
 from web.harness.values.json_form import NotSerialisable
@@ -111,6 +112,20 @@ async def test_two_writers_of_one_record_lose_nothing_of_each_other(
     assert await records.get(ANN, "a") == Record("a", 1.0, {"count": 20})
 
 
+@pytest.mark.parametrize("body", ["{", "[]", "[" * 10_000])
+async def test_a_record_that_is_damaged_costs_no_other_and_can_be_written_anew(
+    place: SqlPlace, here: Stores, body: str
+) -> None:
+    damaged, other = Record("a", 2.0, {"title": "A"}), Record("b", 1.0, {"title": "B"})
+    for each in (damaged, other):
+        await here.records.put(ANN, each)
+    await place.run(f"UPDATE harness_records SET body = '{body}' WHERE session_id = 'a'")
+    assert await here.records.list(ANN) == [replace(damaged, body={}), other]
+    assert await here.records.get(ANN, "a") == replace(damaged, body={})
+    await here.records.put(ANN, damaged)
+    assert await here.records.get(ANN, "a") == damaged
+
+
 async def test_a_change_that_gives_nothing_writes_nothing_and_a_bad_one_neither(
     records: Records,
 ) -> None:
@@ -156,6 +171,8 @@ async def test_blobs_come_back_by_their_sum_and_belong_to_one_session(blobs: Blo
     assert await blobs.get(ANN, "s", kept.sha256) == kept
     assert await blobs.get(BOB, "s", kept.sha256) is None
     assert await blobs.get(ANN, "t", kept.sha256) is None
+    for odd in ("", "\x00", "\ud800"):
+        assert await blobs.get(ANN, "s", odd) is None
     await blobs.delete(ANN, "s")
     await blobs.delete(ANN, "s")
     assert await blobs.get(ANN, "s", kept.sha256) is None

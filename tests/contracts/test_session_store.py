@@ -72,10 +72,10 @@ async def test_a_second_acquisition_is_refused_at_once(store: SessionStore) -> N
 
 async def test_an_acquisition_may_wait_for_the_holder(store: SessionStore) -> None:
     lease = await store.acquire(ANN, "s")
-    waiting = asyncio.ensure_future(store.acquire(ANN, "s", wait=5))
+    waiting = asyncio.ensure_future(store.acquire(ANN, "s", wait=20))
     await asyncio.sleep(0)
     await lease.release()
-    second = await asyncio.wait_for(waiting, 5)
+    second = await asyncio.wait_for(waiting, 20)
     await second.release()
 
 
@@ -90,7 +90,7 @@ async def test_one_of_many_waiters_gets_the_lease_at_a_time(store: SessionStore)
 
     async def hold() -> None:
         nonlocal holders, most
-        async with await store.acquire(ANN, "s", wait=5):
+        async with await store.acquire(ANN, "s", wait=20):
             holders += 1
             most = max(most, holders)
             await asyncio.sleep(0)
@@ -304,15 +304,15 @@ async def test_a_waiter_that_was_cancelled_leaves_the_session_to_the_next(
     store: SessionStore,
 ) -> None:
     lease = await store.acquire(ANN, "s")
-    waiting = [asyncio.ensure_future(store.acquire(ANN, "s", wait=5)) for _ in range(3)]
+    waiting = [asyncio.ensure_future(store.acquire(ANN, "s", wait=20)) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
     await lease.release()
-    second = await asyncio.wait_for(waiting[1], 5)
+    second = await asyncio.wait_for(waiting[1], 20)
     await second.release()
-    third = await asyncio.wait_for(waiting[2], 5)
+    third = await asyncio.wait_for(waiting[2], 20)
     await third.release()
-    async with await store.acquire(ANN, "s", wait=5):
+    async with await store.acquire(ANN, "s", wait=20):
         pass
 
 

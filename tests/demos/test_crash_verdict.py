@@ -93,6 +93,12 @@ def test_joined_deltas_at_the_end_are_no_fault() -> None:
     assert case.faults() == []
 
 
+def test_what_an_earlier_demo_left_in_its_store_is_no_fault() -> None:
+    case = Case()
+    case.began["measure_basin", "story_run-of-another-demo_1"] += 2
+    assert case.faults() == []
+
+
 def miss_a_step(case: Case) -> None:
     del case.events[5]
 

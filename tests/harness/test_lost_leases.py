@@ -36,7 +36,7 @@ async def test_a_driver_is_cancelled_when_its_lease_is_lost_and_what_it_left_is_
     with pytest.raises(LeaseLost):
         await asyncio.wait_for(runtime.run(LOCAL_IDENTITY, "s", endless), 10)
     assert stopped.is_set()
-    assert await runtime.run(LOCAL_IDENTITY, "s", next_one, wait=5) == {}
+    assert await runtime.run(LOCAL_IDENTITY, "s", next_one, wait=20) == {}
 
 
 async def test_a_driver_that_is_cancelled_by_its_caller_is_not_told_of_a_lease(

@@ -28,7 +28,7 @@ from web.harness.values.config import ModelName
 from web.server_limits import ServerLimits
 from web.settings import Settings
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 20.0
 """No wait in this file is longer, of an `AppServer` without `seconds` of its own."""
 
 MODELS = (ModelName("openai", "one"), ModelName("openai", "two"))
@@ -118,7 +118,7 @@ async def app_server(
 
 def plain_client(address: str) -> httpx.AsyncClient:
     """A client for http alone: to read the certificates of the machine takes a while."""
-    return httpx.AsyncClient(base_url=address, timeout=10, verify=False)
+    return httpx.AsyncClient(base_url=address, timeout=WAIT_SECONDS, verify=False)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.support.chromium import launch_options
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, WebError
+    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, WebError
 
 
 @asynccontextmanager
@@ -24,6 +24,20 @@ async def launched(*, without: Sequence[str] = ()) -> AsyncIterator[Browser]:
         )
         yield browser
         await browser.close()
+
+
+async def scrolled(page: Page, selector: str, pixels: int) -> None:
+    """Turns the wheel over an element, and waits until what it scrolls has come to rest."""
+    await page.hover(selector)
+    await page.locator(selector).evaluate(
+        """(each) => {
+          const before = each.scrollTop;
+          window.atRest = false;
+          each.addEventListener("scrollend", () => (window.atRest ||= each.scrollTop !== before));
+        }"""
+    )
+    await page.mouse.wheel(0, pixels)
+    await page.wait_for_function("() => window.atRest")
 
 
 class Complaints:

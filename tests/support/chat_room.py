@@ -113,13 +113,15 @@ async def chat_room(
     make_skills: Callable[[TaskOwner], ChatSkills] = no_skills,
     make_memories: Callable[[TaskOwner], ChatMemories] = no_memories,
     root: Path = NO_FOLDER,
+    sessions: InMemorySessionStore | None = None,
 ) -> AsyncIterator[ChatRoom]:
     times, ids = itertools.count(1_000), itertools.count(1)
     events = InMemoryEventLog(
         lambda: float(next(times)),
         lambda run_id, new: turns.chat_of(run_id).transcript.fold(run_id, new),
     )
-    sessions, records, resources = InMemorySessionStore(), InMemoryChatRecords(), ResourcePool()
+    sessions = sessions or InMemorySessionStore()
+    records, resources = InMemoryChatRecords(), ResourcePool()
     models: list[str] = []
 
     def provide(model: ModelName) -> ScriptedProvider:

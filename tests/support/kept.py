@@ -43,7 +43,7 @@ async def page_of(server: AppServer, chat: str) -> str:
     return _PASSING.sub("", answer.text)
 
 
-async def until(look: Callable[[], Any], seconds: float = 10) -> Any:
+async def until(look: Callable[[], Any], seconds: float = 20) -> Any:
     """What an async look gives once it is true; each look is a request of its own."""
     async with asyncio.timeout(seconds):
         while not (found := await look()):  # noqa: ASYNC110 (it asks a server)
@@ -61,7 +61,7 @@ async def shows(server: AppServer, chat: str, words: str) -> str:
     return str(await until(look))
 
 
-async def at_rest(server: AppServer, chat: str, seconds: float = 10) -> dict[str, Any]:
+async def at_rest(server: AppServer, chat: str, seconds: float = 20) -> dict[str, Any]:
     """What the API tells of a chat, once nothing is done in it and nothing asked."""
 
     async def look() -> dict[str, Any]:

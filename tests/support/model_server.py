@@ -26,7 +26,7 @@ from typing import Any, Self
 
 from tests.support.model_wire import chat_ending, http_chunk, token, token_event
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 """No wait in this file is longer; a test that needs more has gone wrong."""
 
 

@@ -9,14 +9,15 @@ from types import TracebackType
 from typing import Literal, Self
 from urllib.parse import parse_qs, urlsplit
 
-Cut = Literal["no", "before commit", "after commit", "silent"]
+Cut = Literal["no", "before commit", "after commit", "silent", "gone", "odd"]
 
 
 class PostgresProxy:
     """Listens on a port for a server that listens on a socket in a folder.
 
     `cut` counts once: the connections are ended where it says; `silent` drops what the server
-    says from then on, until `mend`.
+    says from then on, until `mend`, and `gone` what either says. With `odd` the next answer of the
+    server, once, is one that its driver did not foresee.
     """
 
     def __init__(self, address: str) -> None:
@@ -69,6 +70,8 @@ class PostgresProxy:
                     return
                 # It commits, and what it says then is heard by nobody.
                 self._swallow = True
+            if self.cut == "gone":
+                continue
             server.write(data)
             await server.drain()
         server.close()
@@ -79,7 +82,11 @@ class PostgresProxy:
                 self._swallow = False
                 self.end_all()
                 return
-            if self.cut == "silent":
+            if self.cut == "odd":
+                # That it is ready, before it has let anybody in.
+                data, self.cut = b"Z\0\0\0\5I", "no"
+                self.cuts += 1
+            if self.cut in ("silent", "gone"):
                 self.cuts += 1
                 continue
             client.write(data)

@@ -8,9 +8,13 @@ import sys
 from types import TracebackType
 from typing import Self
 
+import asyncpg
+
 from tests.support.environment import CHECKOUT, environment
 
 ANSWER_SECONDS = 30
+NAME = "session_processes"
+"""By which PostgreSQL knows the connections of the processes."""
 
 
 class SessionWriter:
@@ -20,7 +24,10 @@ class SessionWriter:
         self, address: str, seconds: float, module: str = "tests.support.session_writer"
     ) -> None:
         self._module = module
-        self._arguments = (address, str(seconds))
+        self._address = address
+        if not address.startswith("sqlite"):
+            self._address += f"{'&' if '?' in address else '?'}application_name={NAME}"
+        self._arguments = (self._address, str(seconds))
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
@@ -64,10 +71,28 @@ class SessionWriter:
         self._process.send_signal(signal.SIGCONT)
 
     async def kill(self) -> list[str]:
-        """kill -9; returns what it still said."""
+        """kill -9; returns what it still said, once its connections have ended too.
+
+        PostgreSQL may for a while be at work on the last thing that it was sent.
+        """
         self._process.kill()
         await self._process.wait()
         said = []
         while line := await self.answer():
             said.append(line)
+        if not self._address.startswith("sqlite"):
+            await _until_gone(self._address)
         return said
+
+
+async def _until_gone(address: str) -> None:
+    connection = await asyncpg.connect(address, server_settings={"application_name": "other"})
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while await connection.fetch(  # noqa: ASYNC110 (it asks a server)
+                "SELECT 1 FROM pg_stat_activity "
+                f"WHERE datname = current_database() AND application_name = '{NAME}'"
+            ):
+                await asyncio.sleep(0.01)
+    finally:
+        await connection.close()

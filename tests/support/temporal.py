@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.support.environment import CHECKOUT, environment
 
-SECONDS = 10
+SECONDS = 30
 
 PARTITIONS = ("numTaskqueueReadPartitions", "numTaskqueueWritePartitions")
 """Of a task queue, made for the throughput of large installations: one is quicker here."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.support.environment import CHECKOUT
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 
 
 class Till:

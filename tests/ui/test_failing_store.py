@@ -353,7 +353,11 @@ async def test_a_server_that_was_started_only_to_read_writes_once_it_may(
             return told["active_run"] is None and len(texts) == 2
 
         await until(rests, 20)
-        assert "So the database is only read." not in await page_of(server, cut)
+
+        async def works_again() -> bool:
+            return "So the database is only read." not in await page_of(server, cut)
+
+        await until(works_again)
 
 
 @pytest.mark.full

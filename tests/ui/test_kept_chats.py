@@ -368,3 +368,15 @@ async def test_setup_says_where_chats_are_kept(stage: Restarts) -> None:
         page = (await server.client.get("/")).text
         assert "they outlive a restart" in page
         assert (await server.client.get("/api/health")).json()["store"] in stage.place.address
+
+
+async def test_a_chat_whose_record_is_damaged_costs_no_other(stage: Restarts) -> None:
+    async with stage.server() as server:
+        damaged, other = await server.new_chat(), await server.new_chat()
+    await stage.place.run(f"UPDATE harness_records SET body = '{{' WHERE session_id = '{damaged}'")
+    async with stage.server() as server:
+        chats = (await server.client.get("/api/chats")).json()
+        assert [each["id"] for each in chats] == [other]
+        assert f"/chats/{other}" in await page_of(server, other)
+        answer = await server.client.get(f"/api/chats/{damaged}")
+        assert (answer.status_code, answer.json()["code"]) == (500, "store_corrupt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from urllib.parse import quote
 
@@ -9,9 +10,12 @@ import pytest
 
 from tests.support.app_server import app_server
 from tests.support.cutting_proxy import CuttingProxy
+from tests.support.kept import shows
 from tests.support.killable import rest
+from tests.support.scripted_provider import ScriptedProvider
 from tests.support.temporal import new_queue, temporal_server
 from web.harness.values.config import DEMO_MODEL
+from web.harness.values.model import TextChunk
 from web.settings import Settings
 from web.worker import working
 
@@ -44,3 +48,23 @@ async def test_a_conversation_is_whole_once_its_result_is_told(tmp_path: Path) -
             await server.events(await server.send(chat, "long 3 fast"))
             await rest(server, chat)
             assert (await server.chat(chat))["messages"][:2] == told
+
+
+async def test_who_pauses_an_answer_while_temporal_is_away_is_told_at_once(tmp_path: Path) -> None:
+    events, queue = f"sqlite:///{tmp_path / 'chats.db'}", new_queue()
+    async with CuttingProxy(temporal_server().address) as proxy:
+        where = proxy.address.removeprefix("http://")
+        backend = f"temporal://{where}/default?events={quote(events, safe='')}&queue={queue}"
+        settings = {"model": (DEMO_MODEL,), "backend": backend}
+        endless = ScriptedProvider([TextChunk("The first half. "), asyncio.Event()])
+        async with app_server(tmp_path, endless, settings=settings) as server:
+            chat = await server.new_chat()
+            run = await server.send(chat, "Tell me all")
+            await server.wait_for(run, "text_delta")
+            proxy.hold()
+            pausing = asyncio.ensure_future(server.client.post(f"/api/runs/{run}/pause"))
+            await shows(server, chat, "Pausing")
+            assert not pausing.done()
+            proxy.release()
+            assert (await pausing).status_code == 202
+            await shows(server, chat, "This answer is paused")

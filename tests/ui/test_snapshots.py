@@ -13,7 +13,7 @@ import pytest
 
 from tests.harness.snapshots.kept import FULL, SAMPLES
 from tests.support.app_server import AppServer, app_server, refusal
-from tests.support.kept import until
+from tests.support.kept import at_rest, until
 from tests.support.pictures import png
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.tool_app import USER, tool_server
@@ -177,8 +177,7 @@ async def test_pictures_come_back_with_a_loaded_chat(tmp_path: Path) -> None:
         assert answer.status_code in (200, 303), answer.text
         sent = {"text": "What is this?", "request_id": "r"}
         await server.client.post(f"/chats/{chat}/messages", data=sent, headers=BROWSER)
-        run_id = (await server.chat(chat))["active_run"]
-        await server.events(run_id)
+        await at_rest(server, chat)
         data = await saved(server, chat)
         other = await loaded(server, data)
         [picture] = [each for each in other["messages"][0]["content"] if each["type"] == "image"]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,11 @@ from tests.support.app_server import AppServer
 from tests.support.kept import Restarts, at_rest, page_of, shows, until
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.stores import on
+from tests.ui.test_durable_chats import another_server
+from web.harness.sessions.identity import LOCAL_IDENTITY
+from web.harness.sessions.opening import Stores
+from web.harness.sessions.records import Record
+from web.harness.values.model import TextChunk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full, on("sqlite", full="postgresql")]
 
@@ -83,3 +91,79 @@ async def test_a_grant_that_is_taken_back_while_another_server_keeps_a_draft_sta
         run = await one.send(chat, "Once more")
         await one.wait_for(run, "approval_required")
         await one.client.post(f"/api/runs/{run}/stop")
+
+
+def changed(title: str, **body: Any) -> Callable[[Record | None], Record | None]:
+    """What another server makes of the record of a chat."""
+
+    def change(row: Record | None) -> Record | None:
+        return None if row is None else replace(row, body={**row.body, "title": title, **body})
+
+    return change
+
+
+async def body_of(other: Stores, chat: str) -> dict[str, Any]:
+    row = await other.records.get(LOCAL_IDENTITY, chat)
+    assert row is not None
+    return row.body
+
+
+async def test_what_a_server_hears_of_anothers_run_is_not_written_back_as_it_was(
+    stage: Restarts,
+) -> None:
+    async with another_server(stage) as other, stage.server() as server:
+        chat = await server.new_chat()
+        # It begins a run, of which nothing else is heard yet.
+        working = changed("Theirs", state="working")
+        await other.records.update(LOCAL_IDENTITY, chat, working)
+        await shows(server, chat, "Theirs")
+        await other.records.update(LOCAL_IDENTITY, chat, changed("Theirs again"))
+        await shows(server, chat, "Theirs again")
+        assert (await body_of(other, chat))["state"] == "working"
+
+
+async def test_whoever_runs_a_chat_has_the_last_word_on_what_it_is_at(stage: Restarts) -> None:
+    provider = ScriptedProvider([TextChunk("Half "), asyncio.Event()])
+    async with another_server(stage) as other, stage.server(provider) as server:
+        chat = await server.new_chat()
+        run = await server.send(chat, "Tell me")
+        await server.wait_for(run, "text_delta")
+        await other.records.update(LOCAL_IDENTITY, chat, changed("Theirs", state="idle"))
+
+        async def is_working() -> bool:
+            body = await body_of(other, chat)
+            return (body["state"], body["title"]) == ("working", "Theirs")
+
+        await until(is_working)
+
+
+async def test_a_server_that_one_connects_and_one_that_another_does_are_both_kept(
+    stage: Restarts,
+) -> None:
+    wiki = {"name": "wiki", "needed": [], "entry": {"type": "http", "url": "http://127.0.0.1:9/w"}}
+    async with another_server(stage) as other, stage.server() as server:
+        chat = await server.new_chat()
+        await page_of(server, chat)
+        await other.records.update(LOCAL_IDENTITY, chat, changed("Theirs", servers=[wiki]))
+        await shows(server, chat, "Theirs")
+        mine = {"name": "mine", "url": "http://127.0.0.1:9/mcp"}
+        answer = await server.client.post(f"/api/chats/{chat}/servers", json=mine)
+        assert answer.status_code == 202, answer.text
+
+        async def kept() -> list[str]:
+            return [each["name"] for each in (await body_of(other, chat))["servers"]]
+
+        async def mine_is_kept() -> bool:
+            return "mine" in await kept()
+
+        await until(mine_is_kept)
+        assert await kept() == ["wiki", "mine"]
+        listed = (await server.client.get(f"/api/chats/{chat}/servers")).json()
+        key = next(each["key"] for each in listed if each["name"] == "mine")
+        await server.client.delete(f"/api/chats/{chat}/servers/{key}")
+
+        async def mine_is_gone() -> bool:
+            return "mine" not in await kept()
+
+        await until(mine_is_gone)
+        assert await kept() == ["wiki"]

@@ -16,8 +16,8 @@ async def test_any_server_brings_a_deleted_chat_back_and_nothing_of_it_is_purged
     stage: Restarts, is_known: bool
 ) -> None:
     async with (
-        stage.server(ScriptedProvider(says("Well.")), undo_seconds=2) as one,
-        stage.server(ScriptedProvider(says("Again.")), undo_seconds=2) as two,
+        stage.server(ScriptedProvider(says("Well.")), undo_seconds=5) as one,
+        stage.server(ScriptedProvider(says("Again.")), undo_seconds=5) as two,
     ):
         chat = await one.new_chat(title="Kept")
         await one.events(await one.send(chat, "hello"))

@@ -18,6 +18,8 @@ from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.app import create_app
 from web.chats.registry.chats import Chats
 from web.harness.sessions.identity import LOCAL_IDENTITY
+from web.harness.sessions.opening import open_stores
+from web.harness.sessions.records import Record
 from web.harness.values.model import ModelDone, TextChunk
 from web.server_limits import ServerLimits
 from web.settings import Settings
@@ -167,3 +169,54 @@ async def test_more_chats_than_fit_into_memory_are_made_and_all_are_there(tmp_pa
             assert (await server.chat(chat))["title"] == f"chat {number}"
         page = (await server.client.get("/")).text
         assert all(f"chat {number}" in page for number in range(8))
+
+
+async def test_of_a_chat_that_left_the_memory_only_the_id_is_held_by_its_request(
+    tmp_path: Path,
+) -> None:
+    async with a_server(tmp_path, ScriptedProvider(says("ok"))) as (server, chats):
+        chat = await server.new_chat(request_id="mine")
+        await unloaded(chats, chat)
+        assert list(chats._made.values()) == [chat]
+        assert await server.new_chat(request_id="mine") == chat
+
+
+async def test_nothing_of_a_chat_that_another_server_deleted_for_good_is_held(
+    tmp_path: Path,
+) -> None:
+    stores = await open_stores(f"sqlite:///{tmp_path / 'chats.sqlite3'}", now=lambda: 12.5)
+    async with a_server(tmp_path, ScriptedProvider(says("ok"))) as (server, chats):
+        chat = await server.new_chat()
+        run = await server.send(chat, "Hi")
+        await server.events(run)
+        await page_of(server, chat)
+        await settled(server, chat)
+        await stores.records.delete(LOCAL_IDENTITY, chat)
+
+        async def forgotten() -> bool:
+            return chats.channel(LOCAL_IDENTITY, chat) is None
+
+        await until(forgotten)
+        assert chats._turns.find(run) is None
+        assert not chats.files._held
+    await stores.aclose()
+
+
+async def test_a_chat_that_was_loaded_before_its_person_came_follows_other_servers(
+    tmp_path: Path,
+) -> None:
+    stores = await open_stores(f"sqlite:///{tmp_path / 'chats.sqlite3'}", now=lambda: 12.5)
+    record = Record("0" * 16, 1.0, {"model": "openai:one", "title": "Old"})
+    await stores.records.put(LOCAL_IDENTITY, record)
+    async with a_server(tmp_path, ScriptedProvider(says("ok"))) as (_, chats):
+        # As where a server takes over what another one left.
+        await chats.load(LOCAL_IDENTITY, record.session_id)
+        await stores.records.put(
+            LOCAL_IDENTITY, Record(record.session_id, 1.0, {**record.body, "title": "New"})
+        )
+
+        async def follows() -> bool:
+            return chats.get(LOCAL_IDENTITY, record.session_id).title == "New"
+
+        await until(follows)
+    await stores.aclose()

@@ -91,7 +91,8 @@ def run(options: argparse.Namespace) -> int:
         )
     store = read_address(address).events
     need_temporal()
-    settings = read_settings({**given, "store": store})
+    # The servers' own, which the environment may name, is not that of this process.
+    settings = read_settings({**given, "store": store, "backend": store})
     logging.basicConfig(
         level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
     )

@@ -61,9 +61,6 @@ if TYPE_CHECKING:
     from web.harness.runtime.agent_runtime import (
         AgentRuntime as AgentRuntime,
     )
-    from web.harness.runtime.answering import (
-        RunInfo as RunInfo,
-    )
     from web.harness.runtime.backend import (
         Backend as Backend,
         Performed as Performed,
@@ -71,6 +68,9 @@ if TYPE_CHECKING:
     )
     from web.harness.runtime.handle import (
         RunHandle as RunHandle,
+    )
+    from web.harness.runtime.run_info import (
+        RunInfo as RunInfo,
     )
     from web.harness.runtime.sql import (
         PostgresBackend as PostgresBackend,
@@ -297,9 +297,9 @@ _NAMES = {
         "web.harness.providers": "make_provider",
         "web.harness.resources": "ResourceLease ResourcePool",
         "web.harness.runtime.agent_runtime": "AgentRuntime",
-        "web.harness.runtime.answering": "RunInfo",
         "web.harness.runtime.backend": "Backend Performed Turn",
         "web.harness.runtime.handle": "RunHandle",
+        "web.harness.runtime.run_info": "RunInfo",
         "web.harness.runtime.sql": "PostgresBackend SqlBackend SQLiteBackend",
         "web.harness.runtime.temporal.backend": "TemporalBackend",
         "web.harness.sessions.event_log": "EventLog InMemoryEventLog",

@@ -47,6 +47,7 @@ async def scene(chromium: Browser) -> AsyncIterator[Scene]:
     async with running(script) as address:
         context = await chromium.new_context()
         context.set_default_timeout(10_000)
+        context.set_default_navigation_timeout(20_000)
         complaints = Complaints(context)
         yield Scene(script, address, context, complaints)
         await context.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 
 STYLE = """
 html, body { height: 100%; margin: 0 }
@@ -30,18 +31,23 @@ def form(action: str, inside: str, more: str = "") -> str:
 
 
 def chat_page(
-    chat: str, epoch: str, version: int, beat: float, region: Callable[[str, str], str]
+    chat: str,
+    epoch: str,
+    version: int,
+    beat: float,
+    region: Callable[[str, str], str],
+    draft: str = "",
 ) -> str:
     def slot(channel: str, name: str, tag: str = "div") -> str:
         inside = region(channel, name)
         return f'<{tag} data-channel="{channel}" data-slot="{name}">{inside}</{tag}>'
 
     action = f"/chats/{chat}/messages" if chat else "/chats"
-    draft = f'data-draft="/chats/{chat}/draft"' if chat else ""
+    kept = f'data-draft="/chats/{chat}/draft"' if chat else ""
     composer = form(
         action,
         '<input type="hidden" name="request_id" value="from-the-page">'
-        f'<textarea name="text" {draft}></textarea><button>Send</button>',
+        f'<textarea name="text" {kept}>\n{escape(draft)}</textarea><button>Send</button>',
         "data-composer",
     )
     regions = f"""{slot(chat, "head")}

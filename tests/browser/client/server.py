@@ -72,6 +72,8 @@ class Script:
     """New streams are answered with an error."""
     cuts: list[int] = field(default_factory=list)
     """After how many bytes each of the next streams is cut."""
+    drafts: dict[str, str] = field(default_factory=dict)
+    """What is typed and not sent, by the chat."""
     answers: dict[str, Callable[[Sent], Awaitable[Response]]] = field(default_factory=dict)
     """What a POST to a path is answered; without one, 200 with `HX-Trigger: changed`."""
     policy: str = POLICY
@@ -152,11 +154,13 @@ class Script:
             if parts or full:
                 channels.append({"name": channel.name, "full": full, "parts": parts})
         gone = [self.gone[name] for name in names if name in self.gone]
+        told = {"token": f"token of {self.epoch}"} if epoch != self.epoch else {}
         return {
             "epoch": self.epoch,
             "version": self.clock.version,
             "channels": channels,
             "gone": gone,
+            **told,
         }
 
     def region(self, chat: str, slot: str) -> str:
@@ -191,7 +195,8 @@ class Script:
         await self.note(await sent(request))
         if chat:
             self.chat(chat)
-        text = chat_page(chat, self.epoch, self.clock.version, self.beat, self.region)
+        draft = self.drafts.get(chat, "")
+        text = chat_page(chat, self.epoch, self.clock.version, self.beat, self.region, draft)
         headers = {"Content-Security-Policy": self.policy}
         return HTMLResponse(text, headers=headers)
 
@@ -216,6 +221,8 @@ class Script:
         answer = self.answers.get(seen.path)
         if answer is not None:
             return await answer(seen)
+        if seen.path.endswith("/draft"):
+            self.drafts[seen.path.split("/")[2]] = seen.form["text"]
         return Response("", headers={"HX-Trigger": "changed"})
 
     def app(self) -> ASGIApp:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.async_api import expect
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from tests.browser.client.conftest import Scene
 from tests.browser.client.pages import form
 from tests.browser.client.server import Sent, error
+from tests.support.browser import scrolled
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Route
@@ -170,9 +171,10 @@ async def test_a_button_is_not_pressed_again_before_what_became_of_it_is_shown(
     await expect(page.locator("#failed")).to_contain_text("Failed again")
     # It is a new question then; as soon as the page knows, it can be answered.
     await page.wait_for_function(
-        """() => { document.querySelector("#failed button").click();
-          return performance.getEntriesByType("resource").filter(
-            (each) => each.name.endsWith("/retry")).length > 1; }"""
+        """() => { const twice = performance.getEntriesByType("resource").filter(
+            (each) => each.name.endsWith("/retry")).length > 1;
+          if (!twice) document.querySelector("#failed button").click();
+          return twice; }"""
     )
     assert len(scene.script.asked(path, "POST")) == 2
 
@@ -185,7 +187,7 @@ async def test_what_is_typed_while_a_message_is_sent_stays(scene: Scene) -> None
     await page.press(BOX, "Enter")
     await page.fill(BOX, "second")
     held.go.set()
-    await scene.script.until(lambda: drafts(scene) == ["second"])
+    await scene.script.until(lambda: drafts(scene)[-1:] == ["second"])
     assert await page.input_value(BOX) == "second"
     await page.press(BOX, "Enter")
     await expect(page.locator(BOX)).to_have_value("")
@@ -277,27 +279,6 @@ async def test_a_changed_text_is_tried_under_another_id(scene: Scene) -> None:
 
 
 @pytest.mark.full
-async def test_a_draft_survives_reload_and_switching_and_reaches_the_server(scene: Scene) -> None:
-    page = await scene.open()
-    await page.fill(BOX, "for one")
-    await page.goto(scene.address + "/chats/two")
-    await expect(page.locator(BOX)).to_have_value("")
-    await page.fill(BOX, "for two")
-    await page.goto(scene.address + "/")
-    await page.fill(BOX, "for a new one")
-    await page.goto(scene.address + "/chats/one")
-    await expect(page.locator(BOX)).to_have_value("for one")
-    await scene.script.until(lambda: drafts(scene) == ["for one"])
-    await page.goto(scene.address + "/")
-    await expect(page.locator(BOX)).to_have_value("for a new one")
-    await page.goto(scene.address + "/chats/one")
-    await page.press(BOX, "Enter")
-    await expect(page.locator(BOX)).to_have_value("")
-    await page.reload()
-    await expect(page.locator(BOX)).to_have_value("")
-
-
-@pytest.mark.full
 async def test_a_new_chat_takes_along_what_was_typed_meanwhile(scene: Scene) -> None:
     there = Response("", headers={"HX-Redirect": "/chats/born"})
     scene.script.answers["/chats"] = held = Held(there)
@@ -313,10 +294,10 @@ async def test_a_new_chat_takes_along_what_was_typed_meanwhile(scene: Scene) -> 
 
 
 async def test_taking_a_message_back_puts_it_before_what_is_typed(scene: Scene) -> None:
-    detail = '{"text": "queued words", "run_id": "m1"}'
-    taken = f'{{"taken-back": {detail}, "changed": null}}'
     path = "/chats/one/queue/m1/take-back"
-    scene.script.answers[path] = held = Held(Response("", headers={"HX-Trigger": taken}))
+    told = {"HX-Trigger": "changed", "HX-Reswap": "none"}
+    brought = HTMLResponse("<textarea hidden>\nqueued words</textarea>", headers=told)
+    scene.script.answers[path] = held = Held(brought)
     item = f"<li @>queued words {form(path, '<button>Take back</button>')}</li>"
     scene.script.put("one", "queued", item, slot="queue")
     page = await scene.open()
@@ -327,11 +308,6 @@ async def test_taking_a_message_back_puts_it_before_what_is_typed(scene: Scene) 
     scene.script.remove("one", "queued")
     await expect(page.locator("#queued")).to_have_count(0)
     held.go.set()
-    await expect(page.locator(BOX)).to_have_value("queued words\n\nnew words")
-    # A double click is told of twice.
-    await page.evaluate(
-        f"document.dispatchEvent(new CustomEvent('taken-back', {{detail: {detail}}}))"
-    )
     await expect(page.locator(BOX)).to_have_value("queued words\n\nnew words")
 
 
@@ -371,8 +347,7 @@ async def test_the_log_follows_only_a_reader_at_its_end(scene: Scene) -> None:
     await page.wait_for_function(AT_END)
     jump = page.locator("[data-jump]")
     await expect(jump).to_be_hidden()
-    await page.hover("[data-log]")
-    await page.mouse.wheel(0, -300)
+    await scrolled(page, "[data-log]", -300)
     await expect(jump).to_be_visible()
     top = "() => document.querySelector('[data-log]').scrollTop"
     before = await page.evaluate(top)
@@ -385,8 +360,7 @@ async def test_the_log_follows_only_a_reader_at_its_end(scene: Scene) -> None:
     await expect(jump).to_be_hidden()
     await fill_log(scene, page, 45, 5)
     await page.wait_for_function(AT_END)
-    await page.hover("[data-log]")
-    await page.mouse.wheel(0, -300)
+    await scrolled(page, "[data-log]", -300)
     await expect(jump).to_be_visible()
     await page.fill(BOX, "mine")
     await page.press(BOX, "Enter")

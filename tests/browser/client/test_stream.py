@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 from playwright.async_api import expect
 
 from tests.browser.client.conftest import Scene
+
+if TYPE_CHECKING:
+    from playwright.async_api import Route
 
 pytestmark = pytest.mark.anyio
 
@@ -83,10 +88,45 @@ async def test_without_a_network_the_page_says_so_and_catches_up(scene: Scene) -
     await expect(page.locator("[data-banner]")).to_be_hidden()
 
 
+@pytest.mark.full
+async def test_whoever_was_away_is_not_told_that_the_stream_is_held_back(scene: Scene) -> None:
+    scene.complaints.allow("ERR_INTERNET_DISCONNECTED|Failed to load")
+    scene.script.beat = 2.0  # A loaded machine has its time.
+    page = await scene.open()
+    await page.evaluate(
+        """() => {
+          window.said = [];
+          const banner = document.querySelector("[data-banner]");
+          new MutationObserver(() => banner.hidden || window.said.push(banner.innerText))
+            .observe(banner, {attributes: true, childList: true});
+        }"""
+    )
+    await scene.context.set_offline(True)
+    scene.script.cut()
+    await expect(page.locator("[data-banner]")).to_contain_text("No connection")
+    going = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await going.wait()
+        await route.continue_()
+
+    await page.route("**/stream?*", hold)
+    scene.script.put("one", "a", "<p @>meanwhile</p>")
+    await scene.context.set_offline(False)
+    await expect(page.locator("#a")).to_have_text("meanwhile")
+    await expect(page.locator("[data-banner]")).to_be_hidden()
+    going.set()
+    await scene.script.until(lambda: bool(scene.script.open))
+    said = " ".join(await page.evaluate("window.said"))
+    assert "No connection" in said
+    assert "Updates every few seconds" not in said
+
+
 async def test_a_chat_that_a_restart_lost_is_gone_and_what_is_on_screen_stays(
     scene: Scene,
 ) -> None:
     scene.complaints.allow("ERR_|Failed to load")
+    scene.script.beat = 5  # However slow the machine is, its stream is not taken for silent.
     scene.script.put("one", "a", "<p @>an answer</p>")
     page = await scene.open()
     await page.fill("[data-composer] textarea", "half a thought")
@@ -120,10 +160,14 @@ async def test_a_chat_that_came_back_with_a_new_epoch_is_shown_as_it_is_now(scen
     for n in range(9):
         scene.script.put("one", f"a{n}", f"<p @>before {n}</p>")
     page = await scene.open()
+    form = '<form><input type="hidden" name="token" value="token of first"></form>'
+    await page.evaluate("(form) => document.body.insertAdjacentHTML('beforeend', form)", form)
     scene.script.remove("one", "a8")
     scene.script.restart("second", keep=("one",))
     scene.script.put("one", "a1", "<p @>after</p>")
     await expect(page.locator("#a1")).to_have_text("after")
+    # A form that was there before is one of the new server's by now.
+    await expect(page.locator("input[name=token]")).to_have_value("token of second")
     late = {"epoch": "first", "version": 99, "channels": [], "gone": []}
     part = {"id": "a1", "slot": "log", "after": None, "version": 99}
     part["html"] = '<p id="a1" data-part data-version="99">late</p>'
@@ -142,6 +186,7 @@ async def test_a_chat_that_came_back_with_a_new_epoch_is_shown_as_it_is_now(scen
 async def test_changed_from_a_form_fetches_at_once_even_while_the_stream_is_silent(
     scene: Scene,
 ) -> None:
+    scene.script.beat = 5  # However slow the machine is, its stream is not taken for silent.
     page = await scene.open()
     scene.script.silent = True
     scene.script.put("one", "a", "<p @>by the answer</p>")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 Show = Callable[[Stage], Awaitable["Page"]]
 """Brings a page into a state and returns it."""
 
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+"""Of a window."""
+
 BEFORE = "# Plan\n\n- buy bread\n- call Ana\n- water the plants\n"
 AFTER = "# Plan for Sunday\n\n- buy bread and butter\n- call Ana\n"
 QUESTION = "Could you compare a list and a tuple in Python, with an example for each?"

@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import BOX, LOG, Stage, shows
+from tests.support.browser import scrolled
 from tests.support.scripted_provider import says
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ async def test_the_log_follows_a_reader_at_its_end_and_no_other(stage: Stage) ->
     await page.wait_for_function(AT_END)
     jump = page.locator("[data-jump]")
     await expect(jump).to_be_hidden()
-    await page.hover(LOG)
-    await page.mouse.wheel(0, -400)
+    await scrolled(page, LOG, -400)
     await expect(jump).to_be_visible()
     top = await page.evaluate("() => document.querySelector('[data-log]').scrollTop")
     steps[1].set()

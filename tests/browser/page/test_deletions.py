@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import Stage, picture
-from tests.browser.page.test_states import serious
+from tests.support.axe import serious
 
 if TYPE_CHECKING:
     from playwright.async_api import Page

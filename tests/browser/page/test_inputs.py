@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import ERRORS_OF_OUR_OWN, picture, shows, watched
-from tests.browser.page.test_states import serious
+from tests.support.axe import serious
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.tool_app import tool_server
 from web.harness.tools.tool import PermissionLevel, Tool, ToolContext, ToolOutput

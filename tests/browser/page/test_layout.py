@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from playwright.async_api import expect
@@ -15,7 +16,7 @@ from web.harness.providers.demo.texts import SHOWCASE, long_text
 from web.harness.values.model import TextChunk, ThinkingChunk
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import Locator, Page
 
 pytestmark = pytest.mark.anyio
 
@@ -39,6 +40,29 @@ WIDE = f"""{WORD}
 
 $$\\sum_{{i=0}}^n {" + ".join(f"x_{{{n}}}" for n in range(80))}$$
 """
+
+HEADS = "|".join(f" what_column_{n}_has " for n in range(12))
+LONG = " + ".join(f"value_{n}" for n in range(200))
+
+CUT = f"""```python
+x = {LONG}
+```
+
+|{HEADS}|
+{"|---" * 12}|
+|{HEADS}|
+
+```python
+y = 1
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+"""
+
+FAINT = 12
+"""Between two sums of three colours: gradients are not drawn the same each time."""
 
 OVERFLOW = """() => {
   const found = [];
@@ -97,6 +121,49 @@ async def test_nothing_makes_the_page_scroll_sideways(stage: Stage) -> None:
         for name in ("Allow once", "Send", "Stop"):
             await page.get_by_role("button", name=name).scroll_into_view_if_needed()
             await expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_an_edge_is_shaded_while_something_lies_beyond_it(
+    stage: Stage, scheme: Literal["light", "dark"]
+) -> None:
+    """Many systems draw no scroll bar until somebody scrolls."""
+    page = await stage.open(f"/chats/{await stage.answered('Show', *says(CUT))}")
+    await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    for scroller in (".code pre", ".scroll"):
+        wide, fitting = page.locator(scroller).first, page.locator(scroller).last
+        at_start = await edges(page, wide)
+        await wide.evaluate("(each) => { each.scrollLeft = each.scrollWidth; }")
+        at_end = await edges(page, wide)
+        plain = (await edges(page, fitting))["right"]
+        assert abs(at_start["left"] - plain) + abs(at_end["right"] - plain) < FAINT
+        assert abs(at_start["right"] - plain) > 3 * FAINT
+        assert abs(at_end["left"] - plain) > 3 * FAINT
+
+
+async def edges(page: Page, scroller: Locator) -> dict[str, int]:
+    """How bright a pixel of each edge is, where there is no text: the sum of its three colours."""
+    await scroller.scroll_into_view_if_needed()
+    box = await scroller.bounding_box()
+    assert box is not None
+    x, y, width = box["x"], box["y"] + 1, box["width"]
+    found = {}
+    for side, at in {"left": x + 1, "right": x + width - 2}.items():
+        png = await page.screenshot(clip={"x": at, "y": y, "width": 1, "height": 1})
+        found[side] = sum(pixels(png)[1:4])
+    return found
+
+
+def pixels(png: bytes) -> bytes:
+    """The rows of a PNG, each behind a byte that says how it is filtered."""
+    data, at = b"", 8
+    while at < len(png):
+        size = int.from_bytes(png[at : at + 4], "big")
+        if png[at + 4 : at + 8] == b"IDAT":
+            data += png[at + 8 : at + 8 + size]
+        at += size + 12
+    return zlib.decompress(data)
 
 
 @pytest.mark.full

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import BOX, Stage, picture, shows
-from tests.browser.page.test_states import serious
+from tests.support.axe import serious
 from tests.support.scripted_provider import calls, says
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import sys
@@ -11,7 +12,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import BOX, Stage, picture, shows
-from tests.browser.page.test_states import serious
+from tests.support.axe import serious
 from tests.support.mcp_wire import NOTES
 from tests.support.notes_server import TODAY
 from tests.support.scripted_provider import calls, says
@@ -231,8 +232,9 @@ async def test_the_demo_server_shows_it_all_in_both_eras(stage: Stage, protocol:
 @pytest.mark.full
 async def test_without_script_a_prompt_and_a_resource_are_forms(plain: Stage) -> None:
     page = await connected(plain, live=False)
-    while not await offered(page, "prompts").count():
-        await page.reload()
+    async with asyncio.timeout(SLOW / 1_000):
+        while not await offered(page, "prompts").count():
+            await page.reload()
     await offered(page, "prompts").click()
     letter = page.locator(".offered > li", has_text="/letter")
     await letter.get_by_label("to required").fill("Ada")

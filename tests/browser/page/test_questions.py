@@ -83,6 +83,7 @@ async def test_allowed_for_this_chat_asks_no_second_time(stage: Stage, tmp_path:
     await card(page).get_by_role("button", name="Allow in this chat").click()
     await expect(page.locator(".answer").last).to_have_text("both")
     assert written(tmp_path, "two.txt") == ["hello\n"]
+    await shows(page, "idle")
     # Another turn of the chat does not ask either, but another chat does.
     stage.play(calls(write("three.txt")), says("three"))
     await stage.server.send(chat, "Write a third")
@@ -192,7 +193,7 @@ WRONG = (
     ('["a.txt"]', "one JSON object"),
     ('{"path": "a.txt"}', "content"),
     ('{"path": {}, "content": "x"}', "path"),
-    ('{"path": "../../a.txt", "content": "x"}', "path"),
+    ('{"path": "../../a.txt", "content": "x"}', "is refused"),
 )
 
 
@@ -297,6 +298,7 @@ async def test_late_and_double_answers_are_refused_with_words(stage: Stage, tmp_
     assert unknown.startswith("409 ")
     await card(page, "b.txt").get_by_role("button", name="Allow once").click()
     await expect(page.locator(".answer").last).to_have_text("ended")
+    await shows(page, "idle")
     late = await post(second)
     assert late.startswith("409 ")
     assert "The run that asked this has ended." in late

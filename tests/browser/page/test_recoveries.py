@@ -10,7 +10,7 @@ from playwright.async_api import expect
 
 from tests.browser.page.run_states import cut_off, written_down
 from tests.browser.page.stage import STATUS, picture, shows
-from tests.browser.page.test_states import serious
+from tests.support.axe import serious
 from web.harness.values.events import AttemptReset, TextDelta
 
 if TYPE_CHECKING:

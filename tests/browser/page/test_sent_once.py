@@ -163,7 +163,11 @@ async def test_a_command_is_waited_for_and_sends_nothing_that_is_attached(stage:
         await page.press(BOX, "Enter")
         await command.came.wait()
         await insist(page)
-    await expect(page.locator(BOX)).to_have_value("/csv-summary ")
+        # Another one waits in the box until this one is there.
+        await page.locator(BOX).press_sequentially("/plain")
+        await page.press(BOX, "Enter")
+        await expect(page.locator(BOX)).to_have_value("/plain")
+    await expect(page.locator(BOX)).to_have_value("/csv-summary \n\n/plain")
     assert sent == []
     await expect(page.locator(".attachment")).to_be_visible()
 

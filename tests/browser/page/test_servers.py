@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import Stage, picture, shows
-from tests.browser.page.test_states import serious
+from tests.support.axe import serious
 from tests.support.environment import CHECKOUT
 from tests.support.mcp_wire import pids_in, until_gone
 from tests.support.scripted_provider import calls, says

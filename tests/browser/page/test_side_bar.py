@@ -203,7 +203,7 @@ async def test_the_open_chat_is_deleted_from_its_head_and_other_tabs_are_told(
 async def test_after_the_time_to_undo_a_deleted_chat_is_gone(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    async with staged(chromium, tmp_path, limits={"undo_seconds": 1}) as stage:
+    async with staged(chromium, tmp_path, limits={"undo_seconds": 3}) as stage:
         stage.allow_refusals()
         chat = await stage.answered("Fleeting")
         page = await stage.open()

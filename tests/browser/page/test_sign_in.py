@@ -9,9 +9,10 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import picture, staged
+from tests.browser.page.states import NARROW, WIDE
 from tests.browser.page.test_servers import SLOW, server
-from tests.browser.page.test_states import NARROW, WIDE, serious
 from tests.support.authorization_server import realm
+from tests.support.axe import serious
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page

@@ -10,8 +10,8 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import BOX, Stage, picture, shows
-from tests.browser.page.test_states import serious
 from tests.harness.skills.writers import put, skill_md
+from tests.support.axe import serious
 from tests.support.scripted_provider import calls, says
 
 if TYPE_CHECKING:

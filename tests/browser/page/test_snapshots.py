@@ -12,8 +12,8 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import BOX, Stage, picture, shows
-from tests.browser.page.test_states import serious
 from tests.harness.snapshots.kept import SAMPLES
+from tests.support.axe import serious
 from tests.support.scripted_provider import says
 from web.harness.values.model import TextChunk
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 
 from tests.browser.page.stage import Stage, picture
-from tests.browser.page.states import STATES, shown
-
-if TYPE_CHECKING:
-    from playwright.async_api import Page
+from tests.browser.page.states import NARROW, STATES, WIDE, shown
+from tests.support.axe import serious
 
 pytestmark = pytest.mark.anyio
 
-WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 # A state that only one width has keeps to it.
 SIZES = {
     "setup": {"wide": {"width": 1000, "height": 900}},
@@ -24,16 +20,6 @@ SIZES = {
     "memory": {"wide": {"width": 1000, "height": 900}, "narrow": NARROW},
 }
 Scheme = Literal["light", "dark"]
-
-
-async def serious(page: Page) -> list[str]:
-    """What axe calls serious or critical, with the elements it is about."""
-    found: list[dict[str, Any]] = (await Axe().run(page)).response["violations"]
-    return [
-        f"{each['id']}: {[node['html'][:200] for node in each['nodes']]}"
-        for each in found
-        if each["impact"] in ("serious", "critical")
-    ]
 
 
 async def look(stage: Stage, name: str, views: tuple[tuple[str, Scheme], ...]) -> None:

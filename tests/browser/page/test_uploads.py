@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.page.stage import BOX, Stage, picture, shows
-from tests.browser.page.test_states import serious
+from tests.support.axe import serious
 from tests.support.notes_server import PICTURE
 
 if TYPE_CHECKING:
@@ -132,6 +132,29 @@ async def test_on_a_new_page_files_make_the_chat_and_take_all_along(stage: Stage
 
 
 @pytest.mark.full
+async def test_a_message_of_a_new_page_waits_for_its_files_and_goes_in_their_chat(
+    stage: Stage,
+) -> None:
+    page = await stage.open()
+    going = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await going.wait()
+        await route.continue_()
+
+    await page.route("**/with-files", hold)
+    await page.set_input_files("[data-attach]", [file("b.txt", b"Rain.")])
+    await page.fill(BOX, "What is it?")
+    await page.press(BOX, "Enter")
+    going.set()
+    await page.wait_for_url("**/chats/*")
+    await expect(page.locator(".mine .said")).to_have_text("What is it?")
+    await expect(page.locator(BOX)).to_have_value("")
+    (request,) = await stage.requests(1)
+    assert [each.name for each in request.messages[-1].attachments] == ["b.txt"]
+
+
+@pytest.mark.full
 async def test_what_is_too_much_is_told_and_keeps_nothing_else_from_going(stage: Stage) -> None:
     page = await stage.open(f"/chats/{await stage.server.new_chat()}")
     await page.evaluate("() => (document.querySelector('[data-attach]').dataset.mostBytes = 1000)")
@@ -246,3 +269,23 @@ async def test_it_can_be_looked_at_and_used_by_everybody(
     assert await serious(page) == []
     wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert await page.evaluate(wide)
+
+
+async def test_a_file_that_is_there_is_counted_once(stage: Stage) -> None:
+    page = await stage.open(f"/chats/{await stage.server.new_chat()}")
+    going = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await going.wait()
+        await route.continue_()
+
+    # The stream brings the chips while what the page asks for itself is late.
+    await page.route("**/changes?*", hold)
+    await page.set_input_files("[data-attach]", [file(f"{name}.png", PNG) for name in "abcd"])
+    await expect(chips(page)).to_have_count(4)
+    await expect(page.locator(".upload[data-taken]")).to_have_count(4)
+    await page.set_input_files("[data-attach]", [file(f"{name}.png", PNG) for name in "efghijk"])
+    await expect(told(page)).to_contain_text("k.png was left out")
+    await expect(chips(page)).to_have_count(10)
+    going.set()
+    await expect(page.locator(".upload[data-taken]")).to_have_count(0)

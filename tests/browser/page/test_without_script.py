@@ -184,10 +184,10 @@ async def test_deleting_asks_and_can_be_undone(plain: Stage) -> None:
     await expect(page.locator(LOG)).to_contain_text("Keep me")
     await page.locator(".head [data-confirm]").click()
     await page.get_by_role("button", name="Delete").click()
-    assert page.url == plain.server.address + "/"
+    await expect(page).to_have_url(plain.server.address + "/")
     await expect(page.locator(".row-chat")).to_have_count(0)
     await page.get_by_role("button", name="Undo").click()
-    assert page.url.endswith(f"/chats/{chat}")
+    await expect(page).to_have_url(f"{plain.server.address}/chats/{chat}")
     await expect(page.locator(LOG)).to_contain_text("Keep me")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from playwright.async_api import expect
 
 from tests.support.browser import Complaints
 from tests.support.model_server import Exchange, ModelServer, Reply
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
 MODEL = "openai:known"
+
+# Several browsers may share a small machine.
+expect.set_options(timeout=10_000)
 
 
 @dataclass
@@ -97,6 +101,7 @@ async def stage(model: Model, server: Serving, chromium: Browser) -> AsyncIterat
     """Fails if a page complained, of a violated Content-Security-Policy for example."""
     context = await chromium.new_context()
     context.set_default_timeout(10_000)
+    context.set_default_navigation_timeout(20_000)
     complaints = Complaints(context)
     async with httpx.AsyncClient(base_url=server.address, timeout=10) as client:
         yield Stage(server.address, model, context, complaints, client)

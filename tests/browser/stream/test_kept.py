@@ -58,7 +58,7 @@ async def staged(model: Model, chromium: Browser, address: str) -> AsyncIterator
     context.set_default_timeout(15_000)
     complaints = Complaints(context)
     complaints.allow("ERR_|Failed to load resource")
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=30) as client:
         yield Stage(address, model, context, complaints, client)
     await context.close()
     assert complaints.unexpected == []
@@ -108,6 +108,30 @@ async def test_open_tabs_go_on_by_themselves_after_the_server_was_killed(
 
 
 @pytest.mark.full
+async def test_an_open_tab_has_forms_that_the_new_server_takes(
+    model: Model, chromium: Browser, tmp_path: Path
+) -> None:
+    store = f"sqlite:///{tmp_path / 'chats.sqlite3'}"
+    with known_server(model, str(tmp_path), "--store", store) as server:
+        port = server.address.rpartition(":")[2]
+        async with staged(model, chromium, server.address) as stage:
+            page = await stage.open(await stage.new_chat())
+            await page.get_by_role("button", name="Setup").click()
+            await page.locator("summary", has_text="Add a memory").click()
+            await page.get_by_label("What to remember").fill("The report is due on Monday.")
+            token = await page.locator("input[name=token]").first.input_value()
+            server.process.kill()
+            server.process.wait(timeout=10)
+            with known_server(model, str(tmp_path), "--store", store, "--port", port):
+                await page.wait_for_function(
+                    "(token) => document.querySelector('input[name=token]').value !== token",
+                    arg=token,
+                )
+                await page.get_by_role("button", name="Remember").click()
+                await expect(page.get_by_text("Kept as a fact.")).to_be_visible()
+
+
+@pytest.mark.full
 async def test_where_no_runs_are_written_down_open_tabs_say_that_the_answer_was_cut_off(
     model: Model, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -118,7 +142,9 @@ async def test_where_no_runs_are_written_down_open_tabs_say_that_the_answer_was_
             again = KnownAnswer(["Now", " all", " of it."])
             chat, page = await killed_in_mid_answer(stage, server, again)
             with known_server(model, str(tmp_path), *options, "--port", port):
-                await expect(page.get_by_text("so it is incomplete")).to_have_count(1)
+                await expect(page.get_by_text("so it is incomplete")).to_have_count(
+                    1, timeout=20_000
+                )
                 await is_as_it_was(page)
                 assert await shown.words(page) >= SETTLED
                 second = await stage.open(chat)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from playwright.async_api import expect
 
 from tests.browser.stream import shown
 from tests.browser.stream.conftest import Stage
@@ -33,6 +34,8 @@ async def test_an_answer_refreshed_at_random_moments_ends_as_the_reference(
     page = await stage.open(await stage.new_chat())
     await page.get_by_label("Message", exact=True).fill(prompt)
     await page.keyboard.press("Enter")
+    # It may not be loaded anew before the message is on its way.
+    await expect(page.locator(".mine")).to_have_count(1)
     at = 0
     for count in range(refreshes):
         await valve.passed(at)
@@ -47,7 +50,7 @@ async def test_an_answer_refreshed_at_random_moments_ends_as_the_reference(
             # Nothing more is under way, so all that was sent has to be here.
             await shown.until_words(page, shown.settled(answer.tokens[:at]))
         await shown.words(page)
-        assert await page.locator(".mine").count() == 1
+        await expect(page.locator(".mine")).to_have_count(1)
         await shown.is_tidy(page)
     await valve.open()
     await shown.until_done(page)

@@ -33,7 +33,7 @@ async def test_after_a_restart_the_page_says_so_and_keeps_what_is_there(
     complaints = Complaints(context)
     complaints.allow("ERR_|Failed to load resource")
     with known_server(model, str(tmp_path)) as server:
-        async with httpx.AsyncClient(base_url=server.address) as client:
+        async with httpx.AsyncClient(base_url=server.address, timeout=30) as client:
             stage = Stage(server.address, model, context, complaints, client)
             chat = await stage.new_chat()
             await stage.send(chat, "restart", answer)

@@ -72,7 +72,7 @@ class Eight:
             await shown.is_reference(page, self.answer.text)
             await shown.is_tidy(page)
             assert await shown.kinds(page) == ["mine", "answer", "foot"]
-        assert await self.pages[-1].evaluate(_HEALTH_MS) < 1_000
+        assert await self.pages[-1].evaluate(_HEALTH_MS) < 5_000
 
     async def leader(self) -> Page:
         for page in self.pages:
@@ -86,7 +86,7 @@ async def test_eight_tabs_are_live_and_an_ordinary_request_does_not_wait(stage: 
     eight = Eight(stage, "eight tabs")
     await eight.open()
     for page in eight.pages:
-        assert await page.evaluate(_HEALTH_MS) < 1_000
+        assert await page.evaluate(_HEALTH_MS) < 5_000
     leader = await eight.leader()
     eight.pages.remove(leader)
     await leader.close()
@@ -138,7 +138,7 @@ async def test_a_leader_in_the_back_forward_cache_starves_nobody_and_comes_back(
         others = [page for page in eight.pages if page is not leader]
         await eight.go_on(150, others)
         for page in others:
-            assert await page.evaluate(_HEALTH_MS) < 1_000
+            assert await page.evaluate(_HEALTH_MS) < 5_000
         await leader.go_back(wait_until="commit")
         await leader.wait_for_function("() => window.back === true")
         await eight.go_on(250)

@@ -91,7 +91,7 @@ async def test_the_newest_two_hundred_are_listed_and_all_are_counted(tmp_path: P
 async def test_files_go_for_good_only_with_a_chat_that_cannot_be_brought_back(
     with_files: bool, tmp_path: Path
 ) -> None:
-    async with chat_room(ScriptedProvider(), root=tmp_path, undo_seconds=0.05) as room:
+    async with chat_room(ScriptedProvider(), root=tmp_path, undo_seconds=0.3) as room:
         chat = await room.new_chat(title="Trip")
         outside = tmp_path / "outside.txt"
         outside.write_text("stays")

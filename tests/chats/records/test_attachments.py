@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.support.scripted_provider import ScriptedProvider, breaks, says
 from web.chats.chat import Chat
 from web.chats.parts.kinds import Queued, UserMessage
 from web.chats.parts.offer_kinds import Attachment
+from web.chats.records.attachments import AttachmentLimits
 from web.harness.values.errors import LimitExceeded
 from web.harness.values.messages import AttachedBlock, ResourceBlock
 
@@ -111,3 +113,15 @@ async def test_what_is_too_much_is_refused_whole(blocks: list[AttachedBlock], wo
         with pytest.raises(LimitExceeded, match=words):
             await room.chats.attach(chat, blocks)
         assert shown(chat) == ["before"]
+
+
+def test_a_picture_counts_with_all_its_bytes_where_only_its_name_is_known() -> None:
+    there = picture("plan.png", size=600)
+    named = replace(there, data=b"", length=len(there.data))
+    AttachmentLimits(max_pictures_bytes=1_200).check([named, there])
+    for limits in (
+        AttachmentLimits(max_pictures_bytes=1_199),
+        AttachmentLimits(max_picture_bytes=599),
+    ):
+        with pytest.raises(LimitExceeded):
+            limits.check([named, named])

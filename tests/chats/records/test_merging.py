@@ -76,3 +76,9 @@ def test_a_field_of_a_newer_version_is_left_as_it_is() -> None:
         Record("c", 1.0, {"title": "", "colour": "blue"}),
     )
     assert merged(base, ours, theirs).body == {"title": "A", "colour": "blue"}
+
+
+def test_a_field_that_is_gone_from_the_row_is_written_again() -> None:
+    base, damaged = Record("c", 1.0, {"title": "", "model": "m"}), Record("c", 1.0, {})
+    ours = Record("c", 1.0, {"title": "A", "model": "m"})
+    assert merged(base, ours, damaged).body == ours.body

@@ -12,7 +12,8 @@ from web.chats.parts.kinds import Head, Row, Undo
 from web.chats.parts.setup_kinds import ChatSettings
 from web.chats.records.titles import title_of
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
-from web.harness.values.errors import HarnessError, LimitExceeded, NotFound
+from web.harness.sessions.in_memory import InMemorySessionStore
+from web.harness.values.errors import HarnessError, LimitExceeded, NotFound, StoreError
 from web.harness.values.events import TextDelta
 from web.harness.values.model import TextChunk
 
@@ -240,3 +241,32 @@ async def test_the_settings_that_are_shown_follow_title_and_model() -> None:
         await room.result(turn.run_id)
         await room.chats.change(chat, title="Rain", model="demo:demo")
         assert shown() == ("Rain", "demo:demo")
+
+
+class RefusingSessions(InMemorySessionStore):
+    """Refuses to delete the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = False
+
+    async def delete(self, identity: HarnessIdentity, session_id: str) -> None:
+        if not self.refused:
+            self.refused = True
+            raise StoreError("The database is away.")
+        await super().delete(identity, session_id)
+
+
+@pytest.mark.full
+async def test_a_chat_is_deleted_for_good_once_the_store_takes_it() -> None:
+    sessions = RefusingSessions()
+    room_of = chat_room(ScriptedProvider(says("x")), undo_seconds=0.01, sessions=sessions)
+    async with room_of as room:
+        chat = await room.new_chat(request_id="r")
+        await room.result((await room.say(chat)).run_id)
+        await room.chats.delete(chat)
+        await asyncio.wait_for(room.rest(), 10)
+        assert sessions.refused
+        assert await room.records.get(LOCAL_IDENTITY, chat.id) is None
+        assert await room.sessions.list(LOCAL_IDENTITY) == []
+        assert room.chats._made == {}

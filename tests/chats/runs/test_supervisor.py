@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -21,7 +22,7 @@ from web.chats.runs.supervisor import Supervisor
 from web.chats.runs.turns import Turns
 from web.chats.tasks import TaskOwner
 from web.chats.transcript.transcript import Transcript
-from web.harness.sessions.identity import LOCAL_IDENTITY
+from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.values.errors import ConfigurationError, StoreError
 from web.harness.values.events import RunResult, TextDelta
 
@@ -88,3 +89,22 @@ async def test_of_a_run_that_was_stopped_nothing_is_kept_once_it_has_ended() -> 
         assert room.turns.to_stop == {"r"}
         room.turns.hear(chat, "r", RunResult("cancelled", ""))
         assert not room.turns.to_stop
+
+
+async def test_runs_that_were_cut_off_are_looked_for_whatever_goes_wrong() -> None:
+    failing = Failing(StoreError("The database is away."), KeyError("r"))
+    async with asyncio.timeout(10), TaskOwner() as tasks:
+        supervisor = Supervisor(
+            cast(Durability, failing),
+            cast(Turns, SimpleNamespace()),
+            cast(InterruptedRuns, None),
+            cast(Abandoning, None),
+            tasks,
+            survey_seconds=0.001,
+        )
+
+        async def load(identity: HarnessIdentity, chat_id: str) -> None:
+            raise AssertionError("There is none.")
+
+        tasks.create_task(supervisor.survey(lambda key: False, load))
+        await failing.asked.wait()

@@ -121,7 +121,7 @@ async def test_a_chat_that_was_run_for_long_is_found_as_soon_as_any_other(stage:
         await stage.put("run", "working")
         async with asyncio.timeout(10):
             await stage.sessions.looked_at(12)
-    assert await asyncio.wait_for(stage.found.get(), 3) == "run"
+    assert await asyncio.wait_for(stage.found.get(), 10) == "run"
 
 
 async def test_a_chat_whose_change_nobody_heard_of_is_found_once_something_was_missed(

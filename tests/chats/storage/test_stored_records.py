@@ -15,6 +15,7 @@ from web.chats.setup import Setup
 from web.chats.storage.stored_records import (
     MOST_GONE,
     StoredChatRecords,
+    rebased,
     record_form,
     record_from,
     with_blocks,
@@ -180,3 +181,40 @@ async def test_a_record_that_another_server_deleted_for_good_is_not_brought_back
     await here.put(LOCAL_IDENTITY, replace(mine, draft="typed"))
     assert not here.is_waiting(LOCAL_IDENTITY, "c1")
     assert await records.get(LOCAL_IDENTITY, "c1") is None
+
+
+async def test_what_is_not_stored_is_not_said_to_be_where_more_was_put_meanwhile(
+    tasks: TaskOwner,
+) -> None:
+    records = FailingRecords()
+    stored = StoredChatRecords(records, tasks)
+    records.fails = True
+    new = replace(FULL, title="New")
+    storing, _ = await asyncio.gather(
+        stored.store(LOCAL_IDENTITY, new),
+        stored.put(LOCAL_IDENTITY, replace(new, draft="typed")),
+        return_exceptions=True,
+    )
+    assert isinstance(storing, StoreError)
+    assert storing.code == "store_full"
+
+
+async def test_a_store_that_refused_what_is_given_up_by_now_is_not_said_to_fail(
+    tasks: TaskOwner,
+) -> None:
+    records = FailingRecords()
+    stored = StoredChatRecords(records, tasks)
+    records.fails = True
+    with pytest.raises(StoreError):
+        await stored.store(LOCAL_IDENTITY, FULL)
+    assert stored.failure is not None
+    stored.drop(LOCAL_IDENTITY, "c1")
+    assert stored.failure is None
+
+
+def test_what_is_changed_back_while_the_change_is_written_stays_changed_back() -> None:
+    row = record_form(replace(FULL, draft="a"))
+    base = replace(FULL, draft="a", stored=row)
+    # Of the row that both were made from each may have its own copy.
+    written = replace(base, draft="ab", stored=replace(row))
+    assert rebased(base, record_form(written), written).draft == "a"

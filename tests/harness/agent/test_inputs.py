@@ -236,12 +236,14 @@ async def test_an_answerer_is_asked() -> None:
 
 async def test_progress_comes_at_a_readable_pace_and_always_with_the_last() -> None:
     async def handle(arguments: JsonObject, context: ToolContext) -> ToolOutput:
-        began = time.monotonic()
         step = 0
-        while time.monotonic() < began + 0.35:
-            step += 1
-            context.progress(step, None, f"step {step}")
-            await asyncio.sleep(0)
+        # In each part something is told, however long the machine rests between them.
+        for _ in range(3):
+            ends = time.monotonic() + 0.12
+            while time.monotonic() < ends:
+                step += 1
+                context.progress(step, None, f"step {step}")
+                await asyncio.sleep(0)
         context.progress(float("nan"), None, "")
         context.progress(step + 1, 0, "last")
         return ToolOutput.of("done")
@@ -249,7 +251,7 @@ async def test_progress_comes_at_a_readable_pace_and_always_with_the_last() -> N
     agent = agent_for(calls(("order", {})), says("ok"), tools=ToolRegistry([_tool(handle)]))
     events = await run(agent, lambda asked: None)
     told = of_type(events, ToolProgress)
-    assert 3 <= len(told) <= 6
+    assert 3 <= len(told) <= 8
     assert told[0].message == "step 1"
     assert (told[-1].message, told[-1].total) == ("last", None)
     kinds = [type(event.body) for event in events]

@@ -10,14 +10,16 @@ import pytest
 from tests.harness.agent.agents import agent_for
 from tests.harness.agent.lives import Lives, Person, World
 from tests.harness.agent.test_resuming import STRIDES, check_end, whole
-from tests.support.scripted_provider import ScriptedProvider, says
+from tests.support.scripted_provider import ScriptedProvider, calls, says
 from tests.support.written_run import WrittenRun
 from web.harness.agent.agent import Agent
 from web.harness.agent.pausing import RunPaused
 from web.harness.sessions.journal import Step
+from web.harness.tools.tool import PermissionLevel, Tool, ToolContext, ToolOutput
 from web.harness.values.codec import check_conversation
 from web.harness.values.errors import LeaseLost
 from web.harness.values.events import EventBody, RecoveryRequired, RunResult, ToolResult
+from web.harness.values.messages import JsonObject
 
 pytestmark = pytest.mark.anyio
 
@@ -158,6 +160,81 @@ async def test_a_run_that_another_process_has_taken_over_starts_no_tool_and_tell
     assert written.kinds[-1] == "calls_started"
     assert not written.of(ToolResult)
     assert agent.memory.get_messages() == []
+
+
+@pytest.mark.parametrize("pause_first", [True, False])
+async def test_a_run_that_is_told_to_rest_and_to_stop_ends(pause_first: bool) -> None:
+    lives, is_held = Lives(), True
+    written, agent = lives.written, Agent(provider=lives.model)
+    run = agent.perform(
+        "Go",
+        run_id="r",
+        emit=written.emit,
+        journal=written,
+        permit=lambda action: None if is_held else action,
+    )
+    performing = asyncio.ensure_future(run)
+    await asyncio.sleep(0)
+    is_held = False
+    for say in (agent.pause, agent.cancel) if pause_first else (agent.cancel, agent.pause):
+        say()
+    result = await asyncio.wait_for(performing, 20)
+    assert (result.status, written.of(RunResult)) == ("cancelled", [result])
+
+
+class Resting(WrittenRun):
+    """Its run is stopped while it is written down that it rests."""
+
+    agent: Agent | None = None
+
+    async def settled(self) -> None:
+        if self.agent is not None and self.kinds[-1] == "paused":
+            self.agent.cancel()
+
+
+async def test_a_stop_while_a_pause_is_written_down_counts() -> None:
+    lives, written = Lives(), Resting()
+    written.agent = agent = Agent(provider=lives.model)
+    written.wrote = lambda entry: agent.pause()
+    run = agent.perform("Go", run_id="r", emit=written.emit, journal=written)
+    assert (await asyncio.wait_for(run, 20)).status == "cancelled"
+
+
+class LostWhileAsking(WrittenRun):
+    """A journal whose run is taken over while a tool asks a person."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def settled(self) -> None:
+        await self.asked.wait()
+        raise LeaseLost("Another process has this run.")
+
+
+async def test_what_a_tool_asks_as_its_run_is_left_stays_known_as_asked() -> None:
+    written = LostWhileAsking()
+
+    async def order(arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        await context.ask({"mode": "form", "message": "How many?", "schema": {"type": "object"}})
+        return ToolOutput.of("ordered")
+
+    def look(entry: EventBody | Step) -> None:
+        if isinstance(entry, Step) and entry.kind == "input_asked":
+            written.asked.set()
+
+    allowed = PermissionLevel.ALLOW
+    tools = [
+        Tool("order", "Orders.", {"type": "object"}, order, allowed, replay="safe"),
+        Tool("act", "Acts.", {"type": "object"}, order, allowed),
+    ]
+    model = ScriptedProvider(calls(("order", {}), ("act", {})))
+    written.wrote = look
+    agent = Agent(provider=model, tools=tools)
+    run = agent.perform("Go", run_id="r", emit=written.emit, journal=written)
+    with pytest.raises(LeaseLost):
+        await asyncio.wait_for(run, 20)
+    assert written.kinds[-1] == "input_asked"
 
 
 async def test_cancelling_the_task_of_a_run_leaves_it_to_be_resumed() -> None:

@@ -351,7 +351,7 @@ async def test_a_session_that_is_not_there_is_a_clear_error(
 
 async def test_a_call_that_takes_too_long_is_ended_and_tried_again() -> None:
     never = asyncio.Event()
-    retry = Retry(attempts=2, backoff_seconds=0.001, call_timeout_seconds=0.05)
+    retry = Retry(attempts=2, backoff_seconds=0.001, call_timeout_seconds=0.2)
     async with agent_for([never], says("quick"), config=replace(QUICK, retry=retry)) as agent:
         assert (await agent.run("hello")).text == "quick"
     async with agent_for([never], config=replace(QUICK, retry=retry)) as agent:

@@ -33,10 +33,13 @@ SECONDS = 60
 
 
 async def demo_agent(
-    connections: Connections, protocol: Protocol, *uses: tuple[str, JsonObject]
+    connections: Connections,
+    protocol: Protocol,
+    *uses: tuple[str, JsonObject],
+    call_seconds: float = SECONDS,
 ) -> Agent:
     """An agent with the demo server's tools, whose model calls these."""
-    connection = await demo_server(connections, protocol)
+    connection = await demo_server(connections, protocol, call_seconds=call_seconds)
     offered = offered_tools("demo", connection.status.tools, connection.call)
     registry = ToolRegistry(each.tool for each in offered)
     names = {each.wire_name: each.tool.name for each in offered}
@@ -48,7 +51,9 @@ async def demo_agent(
     )
 
 
-async def demo_server(connections: Connections, protocol: Protocol, *args: str) -> Connection:
+async def demo_server(
+    connections: Connections, protocol: Protocol, *args: str, call_seconds: float = SECONDS
+) -> Connection:
     """A connection to the demo server, or to what else Python is started with, as a process."""
     spec = ServerSpec(
         "demo",
@@ -57,7 +62,7 @@ async def demo_server(connections: Connections, protocol: Protocol, *args: str) 
         args=args or ("-m", "web", "demo-server"),
         cwd=str(CHECKOUT),
         protocol=protocol,
-        call_seconds=1,
+        call_seconds=call_seconds,
     )
     connection = connections.connect(spec)
     await connection.ready()
@@ -80,7 +85,7 @@ async def test_a_pizza_is_ordered_by_a_form_while_another_call_tells_how_far_it_
     connections: Connections, protocol: Protocol
 ) -> None:
     counting = ("count_to", {"number": 3, "pause_seconds": 0.2})
-    agent = await demo_agent(connections, protocol, ("order_pizza", {}), counting)
+    agent = await demo_agent(connections, protocol, ("order_pizza", {}), counting, call_seconds=1)
     order = {"name": "Ada", "pizzas": 2, "size": "large", "toppings": ["basil"]}
     timers: list[asyncio.TimerHandle] = []
 

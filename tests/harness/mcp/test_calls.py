@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
 import anyio
 import pytest
-from mcp_types import TextContent
+from mcp_types import CallToolResult, TextContent
 
 from tests.support.mcp_sdk import text_of
 from tests.support.mcp_wire import SECONDS, eventually, raw, until, words_in
@@ -27,7 +28,7 @@ async def until_sent(file: Path, words: str) -> None:
 
 @pytest.fixture
 async def connection(connections: Connections) -> Connection:
-    connection = connections.connect(raw(call_seconds=1))
+    connection = connections.connect(raw())
     await connection.ready()
     return connection
 
@@ -52,11 +53,21 @@ async def test_a_silent_call_is_cut_and_the_server_is_told(
     with pytest.raises(ToolError, match=r"showed no progress for 0\.3 seconds"):
         await connection.call("silent", {})
     await until_sent(seen, "notifications/cancelled")
-    assert (await connection.call("echo", {})).content
+    with anyio.fail_after(SECONDS):
+        assert (await echoed(connection)).content
+
+
+async def echoed(connection: Connection) -> CallToolResult:
+    """What a call is answered in the end: on a busy machine the limit may be too short for some."""
+    while True:
+        with suppress(ToolError):
+            return await connection.call("echo", {})
 
 
 @pytest.mark.full
-async def test_a_call_with_progress_outlives_the_limit(connection: Connection) -> None:
+async def test_a_call_with_progress_outlives_the_limit(connections: Connections) -> None:
+    connection = connections.connect(raw(call_seconds=1))
+    await connection.ready()
     began = anyio.current_time()
     got: list[tuple[float, float | None, str]] = []
     result = await connection.call(

@@ -54,12 +54,15 @@ async def test_news_is_told_until_it_is_read(
     await step(connection, "update", "note://2")
     await step(connection, "update", "note://1")
     await until(connection, lambda status: set(status.updated) == {"note://1"})
+    if era == "modern":
+        # The end of a stream is told after the next one was there.
+        last = ["listen note://1", "unlisten"]
+        await eventually(lambda: words_in(asked).splitlines()[-2:] == last)
     lines = words_in(asked).splitlines()
     if era == "modern":
         # Another stream is there before the one before it ends.
         wanted = ["listen ", "listen note://1", "unlisten", "listen note://1 note://2", "unlisten"]
         assert [each for each in lines if each in wanted][: len(wanted)] == wanted
-        assert lines[-2:] == ["listen note://1", "unlisten"]
     else:
         assert lines == [
             "resources/subscribe note://1",

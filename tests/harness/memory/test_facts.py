@@ -81,10 +81,11 @@ def test_what_was_changed_by_hand_counts_and_what_was_added_stays(
     file = folder / "facts.jsonl"
     line = json.loads(file.read_text())
     for fruit in ("grapes", "lemons", "melons"):
-        file.write_text(json.dumps({**line, "text": f"about {fruit}", "mine": [1]}) + "\n")
+        mine = {"text": f"about {fruit}", "mine": [1, "half \ud83d"]}
+        file.write_text(json.dumps(line | mine) + "\n")
         assert [fact.text for fact in facts.search(fruit)] == [f"about {fruit}"]
     facts.update(id, "about plums")
-    assert json.loads(file.read_text())["mine"] == [1]
+    assert json.loads(file.read_text())["mine"] == [1, "half \ud83d"]
     file.write_text('{"id": "x", "text": "no category"}')
     assert [(fact.id, fact.category) for fact in facts.list()] == [("x", "general")]
     line = '{"id": "x", "text": "odd", "created": "0001-01-01", "updated": 5}'

@@ -83,7 +83,7 @@ async def failure(provider: Provider, **fields: Any) -> ProviderError:
 @pytest.mark.parametrize("body", [b"", chat_event({"content": "so far"})])
 async def test_a_silent_server_is_a_stall(body: bytes) -> None:
     async with ModelServer(stall_after(body)) as server:
-        error = await failure(provider_of(server), stall_seconds=0.05)
+        error = await failure(provider_of(server), stall_seconds=0.2)
         assert (error.code, error.transient) == ("provider_stalled", True)
         async with asyncio.timeout(5):
             await server.exchanges[0].client_gone.wait()
@@ -97,7 +97,7 @@ async def test_a_server_that_sends_no_head_is_a_stall() -> None:
 
 async def test_a_server_that_stays_open_after_the_answer_does_not_lose_it() -> None:
     async with ModelServer(stall_after(chat_event({"content": "ok"}, "stop"))) as server:
-        found = await gather(provider_of(server), asked("hi", stall_seconds=0.05))
+        found = await gather(provider_of(server), asked("hi", stall_seconds=0.5))
         assert (found.text, found.done.stop_reason) == ("ok", "end_turn")
 
 

@@ -48,12 +48,12 @@ def runtime_for(backend: Backend, *answers: list[Step], **more: Any) -> AgentRun
 
 
 async def ended(handle: RunHandle) -> RunResult:
-    return await asyncio.wait_for(handle.result(), 10)
+    return await asyncio.wait_for(handle.result(), 30)
 
 
 async def first_of(handle: RunHandle, kind: type[T]) -> T:
     """The first event of a kind, once it is committed."""
-    async with asyncio.timeout(10), aclosing(handle.stream()) as events:
+    async with asyncio.timeout(30), aclosing(handle.stream()) as events:
         async for event in events:
             if isinstance(event.body, kind):
                 return event.body
@@ -61,7 +61,7 @@ async def first_of(handle: RunHandle, kind: type[T]) -> T:
 
 
 async def session(backend: Backend, session_id: str = "s") -> SessionSnapshot:
-    return await session_of((await backend.open()).sessions, session_id, wait=5)
+    return await session_of((await backend.open()).sessions, session_id, wait=20)
 
 
 def database(folder: Path) -> Path:

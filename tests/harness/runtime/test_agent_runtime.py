@@ -251,3 +251,14 @@ async def test_it_costs_no_import_of_a_database_until_it_runs() -> None:
     )
     done = await asyncio.to_thread(run_code, code)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+async def test_of_a_run_that_has_ended_it_is_known_what_it_took(backend: SQLiteBackend) -> None:
+    async with runtime_for(backend, calls(("double", {"number": 4})), says("it is 8")) as runtime:
+        handle = await runtime.submit("double four")
+        result = await ended(handle)
+        info = await runtime.status(run_id=handle.run_id)
+        assert info is not None
+        assert (info.status, info.pending) == ("ended", ())
+        assert (info.iterations, info.usage) == (result.iterations, result.usage) == (2, info.usage)
+        assert info.usage.input_tokens > 0

@@ -213,3 +213,21 @@ async def test_a_sub_agent_that_was_cut_off_begins_anew_and_so_do_its_questions(
         await other.approve(question)
         assert (await ended(again)).text == "done"
         assert (await first_of(again, ToolResult)).text == "it is saved"
+
+
+async def test_a_run_that_another_process_ends_meanwhile_is_followed(
+    backend: SQLiteBackend,
+) -> None:
+    script = (calls(("save", {"text": "x"})), says("done"))
+    async with (
+        runtime_for(backend, *script, *script) as one,
+        runtime_for(backend, says("never")) as other,
+    ):
+        handle = await one.submit("hi")
+        followed = await other.approve(await first_of(handle, ApprovalRequired), wait=30)
+        assert (followed.run_id, followed.is_here) == (handle.run_id, False)
+        assert (await ended(followed)).text == "done"
+        handle = await one.submit("and?")
+        await first_of(handle, ApprovalRequired)
+        stopped = await other.cancel(wait=30)
+        assert (await ended(stopped)).status == "cancelled"

@@ -268,3 +268,15 @@ async def test_a_run_that_was_stopped_is_ended_once_whoever_has_its_session_is_g
         await lease.release()
         assert [(await each).status for each in both] == ["cancelled", "cancelled"]
         assert await other.status() is None
+
+
+async def test_a_run_whose_first_step_cannot_be_read_can_be_ended(backend: SQLiteBackend) -> None:
+    async with runtime_for(backend, SAVE, says("done")) as runtime:
+        await first_of(await runtime.submit("hi"), ApprovalRequired)
+    await damage(backend, "UPDATE harness_steps SET body = '{' WHERE number = 1")
+    async with runtime_for(backend, says("hello")) as other:
+        with pytest.raises(HarnessError, match="cannot be read"):
+            await other.resume()
+        result = await ended(await other.cancel())
+        assert (result.status, result.reason) == ("failed", "store_corrupt")
+        assert await other.status() is None

@@ -13,7 +13,7 @@ from web.harness.runtime.lending import KEPT
 from web.harness.runtime.sql import SQLiteBackend
 from web.harness.sessions.identity import LOCAL_IDENTITY, HarnessIdentity
 from web.harness.tools.permissions import Permissions
-from web.harness.values.errors import HarnessError
+from web.harness.values.errors import ConfigurationError, HarnessError
 from web.harness.values.events import ApprovalRequired
 from web.harness.values.messages import JsonObject, Message, TextBlock
 
@@ -138,3 +138,20 @@ async def test_a_plain_turn_while_a_run_stands_still_stands_behind_it(
     ]
     parents = [message.parent_id for message in kept]
     assert parents == [None, *(message.id for message in kept[:-1])]
+
+
+async def test_a_session_that_cannot_be_brought_back_leaves_nothing_on_the_agent(
+    backend: SQLiteBackend,
+) -> None:
+    class Picky(Noted):
+        def restore(self, state: JsonObject) -> None:
+            raise ConfigurationError("This cannot be read.")
+
+    async with runtime_for(backend, says("hello"), extensions=[Noted()]) as runtime:
+        await runtime.run("hi", session_id="other")
+    async with runtime_for(backend, says("never"), extensions=[Picky()]) as runtime:
+        agent = runtime.agent
+        before = agent.session_id, agent.resource, agent.state
+        with pytest.raises(ConfigurationError):
+            await runtime.run("hi", session_id="other")
+        assert (agent.session_id, agent.resource, agent.state) == before

@@ -12,7 +12,7 @@ from tests.support.processes import run_code
 from tests.support.scripted_provider import ScriptedProvider, calls, says
 from web.harness.host import HarnessRuntime
 from web.harness.runtime.agent_runtime import AgentRuntime
-from web.harness.runtime.backend import executions_of
+from web.harness.runtime.backend import Performed, Turn, executions_of
 from web.harness.runtime.fitting import fitting_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.sql import SqlBackend, SQLiteBackend
@@ -23,7 +23,7 @@ from web.harness.sessions.store import SessionLease, SessionStore
 from web.harness.tools.registry import ToolRegistry
 from web.harness.tools.tool import PermissionLevel
 from web.harness.values.errors import AgentClosed, HarnessError, NotFound, SessionConflict
-from web.harness.values.events import ApprovalRequired
+from web.harness.values.events import ApprovalRequired, RunResult
 
 pytestmark = pytest.mark.anyio
 
@@ -305,3 +305,25 @@ async def test_opening_a_database_leaves_others_the_event_loop(tmp_path: Path) -
     )
     done = await asyncio.to_thread(run_code, code)
     assert done.stdout.strip() == "False", done.stderr
+
+
+class HastyBackend(SqlBackend):
+    """Its first caller is cancelled in the very moment in which the run begins."""
+
+    caller: asyncio.Future[RunResult] | None = None
+
+    async def perform(self, turn: Turn) -> Performed:
+        if self.caller is not None:
+            self.caller.cancel()
+        return await super().perform(turn)
+
+
+async def test_a_message_whose_sender_is_cancelled_as_its_run_begins_is_stopped(
+    backend: SQLiteBackend,
+) -> None:
+    hasty = HastyBackend(await backend.open())
+    async with AgentRuntime(agent_for([asyncio.Event()]), backend=hasty) as runtime:
+        hasty.caller = caller = asyncio.ensure_future(runtime.run("delete everything"))
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(caller, 10)
+        assert await left(backend) == []

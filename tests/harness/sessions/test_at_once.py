@@ -17,6 +17,7 @@ from tests.support.stores import SqlPlace, on
 from web.harness.sessions.opening import Stores
 from web.harness.sessions.sql.database import Database, Transaction
 from web.harness.sessions.sql.event_log import SqlEventLog
+from web.harness.sessions.sql.executions import SqlExecutions
 from web.harness.sessions.sql.sqlite import GLANCE_SECONDS, GLANCES, SqliteDatabase
 from web.harness.sessions.sql.statements import numbered, with_lists
 from web.harness.values.errors import NotFound, StoreError
@@ -128,10 +129,11 @@ async def test_many_at_once_are_all_done(here: Stores) -> None:
     assert row[0] == 12
 
 
-async def test_a_run_of_tools_is_written_in_one_transaction_a_step(here: Stores) -> None:
-    log, executions = here.events, here.executions
-    assert isinstance(log, SqlEventLog)
-    assert executions is not None
+async def test_a_run_of_tools_is_written_in_one_transaction_a_step(place: SqlPlace) -> None:
+    where = await place.open()
+    # So long that nothing is written but what somebody waits for.
+    log = SqlEventLog(where, lambda: 1.0, interval=60)
+    executions = SqlExecutions(where, log)
     await executions.submit(submission("r", "r"))
     journal = (await executions.begin("r"))[1]
     for at in range(STEPS):
@@ -149,6 +151,7 @@ async def test_a_run_of_tools_is_written_in_one_transaction_a_step(here: Stores)
     await journal.settled()
     assert log.batches <= STEPS + 1
     assert len(await executions.steps("r")) == 4 * STEPS
+    await log.aclose()
 
 
 @on("sqlite")

@@ -8,9 +8,13 @@ import pytest
 
 from tests.support.postgres import empty_database, give_back
 from tests.support.postgres_proxy import Cut, PostgresProxy
-from tests.support.steps import ANN, message, state, submission
+from tests.support.steps import ANN, message, runs_of, state, submission
+from tests.support.stores import on
 from web.harness.sessions.journal import GivenAnswer, Step
+from web.harness.sessions.opening import Stores
 from web.harness.sessions.snapshot import SessionSnapshot
+from web.harness.sessions.sql.answer_rows import ANSWERS, insert_answer
+from web.harness.sessions.sql.database import Transaction
 from web.harness.sessions.sql.event_log import SqlEventLog
 from web.harness.sessions.sql.executions import SqlExecutions
 from web.harness.sessions.sql.postgres import open_postgres
@@ -67,3 +71,30 @@ async def test_all_that_a_run_writes_is_written_once_whatever_is_cut_off(
         assert await runs.unfinished() == []
         await log.aclose()
         await database.aclose()
+
+
+@on("sqlite")
+async def test_what_is_found_written_when_it_is_tried_again_is_told_here_all_the_same(
+    here: Stores,
+) -> None:
+    database, runs = here.database, runs_of(here)
+    assert database is not None
+    await runs.submit(submission())
+    execution, _ = await runs.begin("r")
+    told: list[str | None] = []
+    stop = database.signals.listen(ANSWERS, told.append)
+
+    async def answer(transaction: Transaction) -> None:
+        given = GivenAnswer("cancel", "cancel")
+        assert await insert_answer(transaction, "r", given, "{}", "token")
+
+    acts: tuple[Callable[[], Awaitable[None]], ...] = (
+        lambda: database.write_at_once(answer),
+        lambda: runs.end("r", execution.fence, "completed"),
+    )
+    for act in acts:
+        for _ in range(2):
+            told.clear()
+            await act()
+            assert "r" in told
+    stop()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.loop_holds import loop_holds
-from tests.support.steps import ANN
+from tests.support.steps import ANN, runs_of, submission
 from tests.support.stores import SqlPlace
+from web.harness.sessions.opening import Stores
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.values.events import (
     EventBody,
@@ -21,6 +22,9 @@ from web.harness.values.messages import Message, TextBlock, ToolResultBlock, Too
 pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 ROUNDS = 10_000
+
+DOUBLED = 11
+"""So often the runs that have not ended."""
 
 MOST_SECONDS = 0.05
 """Of the CPU of this machine; it was three to five times as much."""
@@ -76,4 +80,19 @@ async def test_the_events_of_a_long_run_are_joined_and_folded(place: SqlPlace) -
     for after in (4_999, 5_000, 5_001):
         (first, *_) = (await log.read("r", after, limit=1)).events
         assert first.number > after
+    assert holds.longest < MOST_SECONDS
+
+
+async def test_many_runs_that_have_not_ended_are_found(place: SqlPlace, here: Stores) -> None:
+    runs = runs_of(here)
+    await runs.submit(submission())
+    for at in range(DOUBLED):
+        await place.run(
+            f"INSERT INTO harness_executions SELECT run_id || '{at}', tenant_id, user_id, "
+            f"session_id, request_id || '{at}', digest, body, status, fence, state, steps, "
+            "replaced, answered, result_status, created_at, changed_at FROM harness_executions"
+        )
+    async with loop_holds() as holds:
+        found = await runs.unfinished()
+    assert len(found) == 2**DOUBLED
     assert holds.longest < MOST_SECONDS

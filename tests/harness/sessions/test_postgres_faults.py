@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,6 +19,7 @@ from tests.support.steps import saying
 from tests.support.stores import SqlPlace
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot
+from web.harness.sessions.sql.database import Transaction
 from web.harness.sessions.sql.event_log import SqlEventLog
 from web.harness.sessions.sql.postgres import PostgresDatabase, open_postgres
 from web.harness.sessions.sql.store import SqlSessionStore
@@ -148,6 +150,39 @@ async def test_a_server_that_does_not_answer_is_told_and_nothing_is_lost(address
         await lease.release()
 
 
+@pytest.mark.full
+async def test_a_server_that_does_not_answer_is_not_waited_for_at_the_end(address: str) -> None:
+    async with PostgresProxy(address) as proxy:
+        database = await open_postgres(proxy.address)
+        together = asyncio.Barrier(6)
+
+        async def work(transaction: Transaction) -> None:
+            await transaction.row("SELECT 1")
+            await together.wait()
+
+        await asyncio.gather(
+            *(database.read(work) for _ in range(3)),
+            *(database.write_at_once(work) for _ in range(3)),
+        )
+        proxy.cut = "gone"
+        await asyncio.wait_for(database.aclose(), 15)
+        proxy.end_all()
+
+
+# The driver's own connection, of which only half is there.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_who_listens_hears_again_after_an_error_that_nobody_foresaw(address: str) -> None:
+    async with PostgresProxy(address) as proxy, opened(proxy.address) as database:
+        await asyncio.wait_for(database.listening.wait(), 10)
+        told = asyncio.Event()
+        stop = database.signals.listen("anything", lambda _: told.set())
+        proxy.cut = "odd"
+        proxy.end_all()
+        await asyncio.wait_for(told.wait(), 10)
+        assert proxy.cuts == 1
+        stop()
+
+
 async def test_who_listens_hears_again_after_the_connection_was_cut(address: str) -> None:
     async with PostgresProxy(address) as proxy, opened(proxy.address) as database:
         log = SqlEventLog(database, lambda: 1.0)
@@ -184,6 +219,32 @@ async def test_an_address_that_leads_nowhere_is_told_without_its_password(
     if code == "store_unavailable":
         assert error.message == "PostgreSQL cannot be reached at the start."
         assert "not known" not in error.hint
+
+
+async def test_a_server_that_takes_no_more_connections_says_so_at_the_start(address: str) -> None:
+    place, few = SqlPlace(address), f"few_{uuid.uuid4().hex}"
+    await place.run(f"CREATE ROLE {few} LOGIN CONNECTION LIMIT 0")
+    try:
+        limited = address.replace("postgres:@", f"{few}:@")
+        error = await refused(lambda: open_postgres(limited, pauses=()))
+    finally:
+        await place.run(f"DROP ROLE {few}")
+    assert error.message == "The database takes no more connections."
+    assert "max_connections" in error.hint
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_a_value_that_cannot_be_kept_is_no_connection_that_was_lost(
+    address: str, at_once: bool
+) -> None:
+    async with opened(address) as database:
+        write = database.write_at_once if at_once else database.write
+        values = {"last": 2**70}
+        error = await refused(
+            lambda: write(lambda each: each.do("UPDATE harness_runs SET last = :last", values))
+        )
+        assert error.message == "A value cannot be kept in PostgreSQL."
+        assert not error.transient
 
 
 async def test_a_schema_of_a_later_version_is_refused() -> None:

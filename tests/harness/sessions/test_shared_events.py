@@ -9,11 +9,11 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from tests.support.steps import texts
-from tests.support.stores import SqlPlace
+from tests.support.stores import SqlPlace, on
 from web.harness.sessions.sql.batches import Part, write_batch
 from web.harness.sessions.sql.database import Database, Transaction, Work
 from web.harness.sessions.sql.event_log import SqlEventLog
-from web.harness.sessions.sql.event_rows import piece_of
+from web.harness.sessions.sql.event_rows import TOPIC, piece_of
 from web.harness.values.events import Event, EventBody, Note, RunResult, ToolCallStart
 
 pytestmark = pytest.mark.anyio
@@ -204,6 +204,53 @@ async def test_who_follows_while_a_reading_is_under_way_is_told_of_what_came_aft
     assert seen == ["a"]
     assert await first
     await there.aclose()
+
+
+class Late:
+    """A database whose transactions are committed some time before those who wrote them know."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.committed = asyncio.Event()
+        self.is_known = asyncio.Event()
+
+    async def write_at_once(self, work: Work[T]) -> T:
+        found = await self._database.write_at_once(work)
+        self.committed.set()
+        await asyncio.wait_for(self.is_known.wait(), 10)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+
+@on("postgresql")
+async def test_what_another_server_adds_while_a_commit_is_not_known_of_is_told(
+    place: SqlPlace,
+) -> None:
+    seen: list[str] = []
+    both, heard = asyncio.Event(), asyncio.Event()
+
+    def listener(_: str, events: Sequence[Event]) -> None:
+        seen.extend(getattr(each.body, "text", "") for each in events)
+        if len(seen) == 2:
+            both.set()
+
+    there, late = await place.events(), Late(await place.open())
+    here = SqlEventLog(cast(Database, late), lambda: 1.0, listener)
+    await place.heard_by_all()
+    await here.follow("r")
+    here.append("r", texts("a"))
+    await asyncio.wait_for(late.committed.wait(), 10)
+    stop = late.signals.listen(TOPIC, lambda _: heard.set())
+    there.append("r", texts("b"))
+    await there.flush("r")
+    await asyncio.wait_for(heard.wait(), 10)
+    late.is_known.set()
+    await asyncio.wait_for(both.wait(), 10)
+    assert seen == ["a", "b"]
+    stop()
+    await here.aclose()
 
 
 async def test_what_waits_to_be_written_can_still_say_something_else(place: SqlPlace) -> None:

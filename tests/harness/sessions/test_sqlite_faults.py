@@ -328,7 +328,10 @@ async def test_a_name_with_odd_characters_is_that_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["", "sqlite://x", "sqlite:///", "mysql://user:secret@host/x", "sqlite:///x?y=1", "postgresql"],
+    [
+        *("", "sqlite://x", "sqlite:///", "mysql://user:secret@host/x", "postgresql"),
+        *(f"sqlite:///x{end}" for end in ("?y=1", "?mode=", "#y", "?mode=ro#y")),
+    ],
 )
 async def test_another_address_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(ConfigurationError) as caught:

@@ -69,9 +69,11 @@ class Counted:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.reads = 0
+        self.has_read = asyncio.Event()
 
     async def read(self, work: Work[T]) -> T:
         self.reads += 1
+        self.has_read.set()
         return await self._database.read(work)
 
     def __getattr__(self, name: str) -> Any:
@@ -102,4 +104,21 @@ async def test_of_many_runs_that_are_followed_or_waited_for_only_those_are_read_
             there.append(f"waited-{number}", [RunResult("completed", "")])
         await there.flush("waited-29")
         await database.hear()
+    await here.aclose()
+
+
+@pytest.mark.full
+async def test_an_event_that_nobody_can_read_is_told_of_once(
+    place: SqlPlace, caplog: pytest.LogCaptureFixture
+) -> None:
+    counted = Counted(await opened(place))
+    here, there = SqlEventLog(cast(Database, counted), lambda: 1.0), await place.events()
+    there.append("r", [TextDelta("a", "m")])
+    await there.flush("r")
+    await place.run("UPDATE harness_events SET body = '{'")
+    await here.follow("r")
+    for _ in range(2):
+        counted.has_read.clear()
+        await asyncio.wait_for(counted.has_read.wait(), 10)
+    assert caplog.text.count("Event 1 of a run cannot be read") == 1
     await here.aclose()

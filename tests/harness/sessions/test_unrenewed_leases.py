@@ -57,6 +57,22 @@ async def test_a_lease_that_cannot_be_renewed_is_lost_here_before_another_server
             pass
 
 
+@on("postgresql")
+async def test_a_lease_that_was_lost_and_released_is_free_for_its_process(place: SqlPlace) -> None:
+    cut_off = CutOff(await place.open())
+    here = SqlSessionStore(cut_off, lease_seconds=SECONDS)
+    async with asyncio.timeout(10):
+        lease = await here.acquire(LOCAL_IDENTITY, "s")
+        # As where the database has renewed it, and nobody heard so.
+        await place.run("UPDATE harness_leases SET expires_at = expires_at + 1000")
+        cut_off.cut = "refuses"
+        await lease.lost.wait()
+        await lease.release()
+        cut_off.cut = ""
+        async with await here.acquire(LOCAL_IDENTITY, "s"):
+            pass
+
+
 @on("sqlite")
 async def test_a_lease_in_a_file_that_cannot_be_written_is_kept(place: SqlPlace) -> None:
     cut_off = CutOff(await place.open())

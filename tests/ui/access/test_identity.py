@@ -233,6 +233,12 @@ class TestByAToken:
         with pytest.raises(ConfigurationError, match="UTF-8"):
             read_identity(f"token:{tmp_path / 'bytes'}")
 
+    @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file of Linux")
+    def test_a_file_whose_content_cannot_be_had_is_refused(self) -> None:
+        """As of a file server that is gone."""
+        with pytest.raises(ConfigurationError, match="cannot be read"):
+            read_identity("token:/proc/self/mem")
+
 
 class TestAFileThatChanges:
     @pytest.fixture

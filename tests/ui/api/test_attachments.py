@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.app_server import AppServer, app_server, refusal
+from tests.support.kept import at_rest
 from tests.support.pictures import png
 from tests.support.scripted_provider import ScriptedProvider, says
 
@@ -72,7 +73,7 @@ async def test_texts_pictures_and_files_go_with_a_message(
 async def test_a_message_may_have_megabytes_beside_it(server: AppServer) -> None:
     chat = await server.new_chat()
     await server.send(chat, "Look", attachments=[data("a.png", png(3, 2, size=4_000_000))])
-    picture, _ = (await server.chat(chat))["messages"][0]["content"]
+    picture, _ = (await at_rest(server, chat))["messages"][0]["content"]
     assert (picture["type"], picture["width"], picture["height"]) == ("image", 3, 2)
     assert "data" not in picture
 

@@ -17,6 +17,9 @@ from web.ui.layouts.workshop import Workshop
 
 pytestmark = pytest.mark.anyio
 
+PATIENT = Budget(seconds=30)
+"""On a busy machine a process may take its time to start."""
+
 
 async def shown(
     previews: Previews, file: OpenFile, path: str, page: int = 1, *, source: bool = False
@@ -42,7 +45,7 @@ async def test_code_that_is_highlighted_is_laid_out_in_a_process_however_small(
     idle = Previews(Workshop(Budget(seconds=0)))
     with opened(tmp_path / "a.ini", b"=" * 2000) as file:
         assert "too much to lay out" in (await shown(idle, file, "a.ini")).words
-        assert (await shown(Previews(Workshop()), file, "a.ini")).words == ""
+        assert (await shown(Previews(Workshop(PATIENT)), file, "a.ini")).words == ""
         assert (await shown(idle, file, "a.unknown")).words == ""
 
 
@@ -52,7 +55,7 @@ async def test_a_page_of_a_long_table_is_remembered_and_needs_no_process(tmp_pat
         # One that has no time at all: only what needs no process works.
         idle = Previews(Workshop(Budget(seconds=0)))
         assert (await shown(idle, file, "a.csv", 400)).kind == "code"
-        previews = Previews(workshop := Workshop())
+        previews = Previews(workshop := Workshop(PATIENT))
         for page, first in ((1, "0"), (400, "79800"), (500, "99800")):
             preview = await shown(previews, file, "a.csv", page)
             assert preview.table is not None
@@ -68,11 +71,11 @@ async def test_a_pdf_is_drawn_and_what_cannot_be_is_told(tmp_path: Path) -> None
             files.enter_context(opened(tmp_path / f"{number}.pdf", data, "application/pdf"))
             for number, data in enumerate((pdf("Hello", "you"), b"%PDF-1.4", pdf(slow)))
         )
-        preview = await shown(Previews(Workshop()), good, "a.pdf", 2)
+        preview = await shown(Previews(Workshop(PATIENT)), good, "a.pdf", 2)
         assert preview.pdf is not None
         assert (preview.pdf.page, preview.pdf.pages, preview.pdf.words) == (2, 2, "you")
         assert preview.pdf.picture.startswith("iVBOR")
-        preview = await shown(Previews(Workshop()), bad, "a.pdf")
+        preview = await shown(Previews(Workshop(PATIENT)), bad, "a.pdf")
         assert (preview.pdf, "broken" in preview.words) == (None, True)
         preview = await shown(Previews(Workshop(Budget(seconds=0.6))), long, "a.pdf")
         assert preview.words == (
@@ -90,7 +93,7 @@ async def test_a_page_that_nests_too_deep_is_told_in_its_frame(tmp_path: Path) -
 async def test_a_text_in_another_encoding_is_decoded_elsewhere(tmp_path: Path) -> None:
     data = b"a;b\n" + b"".join(b"%d;caf\xe9\n" % number for number in range(50_000))
     with opened(tmp_path / "a.csv", data) as file:
-        workshop = Workshop()
+        workshop = Workshop(PATIENT)
         previews = Previews(workshop)
         for page in (1, 200):
             preview = await shown(previews, file, "a.csv", page)
@@ -108,6 +111,6 @@ async def test_a_text_in_another_encoding_is_decoded_elsewhere(tmp_path: Path) -
 async def test_a_text_in_no_encoding_that_is_known_is_not_shown(tmp_path: Path) -> None:
     data = "Дата;Сумма;Имя\n2026;12345;Анна\n".encode("cp1251") * 1_000
     with opened(tmp_path / "a.csv", data, "application/octet-stream") as file:
-        preview = await shown(Previews(Workshop()), file, "a.csv")
+        preview = await shown(Previews(Workshop(PATIENT)), file, "a.csv")
     assert (preview.kind, preview.html, preview.table) == ("none", None, None)
     assert "cannot be told for sure" in preview.words

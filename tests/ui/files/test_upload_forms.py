@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.support.app_server import AppServer, app_server, refusal
+from tests.support.kept import at_rest
 from tests.support.pictures import png
 from web.ui.files.upload_forms import MAX_FILES
 
@@ -88,7 +89,7 @@ async def test_they_are_sent_with_the_message_and_told_by_the_api(
     await post(server, f"/chats/{chat}/uploads", files, SCRIPT)
     sent = {"text": "What is this?", "request_id": "r"}
     await server.client.post(f"/chats/{chat}/messages", data=sent, headers=SCRIPT)
-    picture, file, text = (await server.chat(chat))["messages"][0]["content"]
+    picture, file, text = (await at_rest(server, chat))["messages"][0]["content"]
     assert (picture["type"], picture["name"], picture["width"]) == ("image", "a.png", 3)
     assert (file["type"], file["name"], file["file_bytes"]) == ("resource", "a.pdf", 8)
     assert text["text"] == "What is this?"

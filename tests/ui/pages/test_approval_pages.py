@@ -86,6 +86,7 @@ async def test_each_line_of_a_long_file_is_on_some_page(tmp_path: Path) -> None:
         assert pages[-1] == await page(server, chat, key, 99)
         form = {"decision": "deny", "reason": "No."}
         await server.client.post(f"/chats/{chat}/approvals/{key}", data=form)
+        await server.wait_for(key.partition("-")[0], "run_result")
         denied = await page(server, chat, key)
         assert "You denied this call. It did not run." in denied
         assert "line 0" in denied

@@ -45,6 +45,19 @@ def test_no_name_is_taken_twice() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_the_script_is_served_without_its_comments_and_with_all_else(tmp_path: Path) -> None:
+    (tmp_path / "app.js").write_text(
+        "// About it.\n\n/** What\n * it does. */\nexport function a() {\n  // Why.\n"
+        '  return "http://a/"; // what\n}\n/** One line. */\na(/x/);\n'
+    )
+    client = TestClient(Starlette(routes=[script_route(tmp_path)]))
+    assert client.get("/static/app.js").text.split("\n") == [
+        *("", "function a() {", '  return "http://a/"; // what', "}", "a(/x/);", "")
+    ]
+    served = TestClient(Starlette(routes=[script_route(static_dir())])).get("/static/app.js").text
+    assert not re.search(r"^ *(//|/\*)", served, re.MULTILINE)
+
+
 @pytest.mark.parametrize("tag", ["", '"other"'])
 def test_the_script_is_served_once_and_then_asked_about(tag: str) -> None:
     client = TestClient(Starlette(routes=[script_route(static_dir())]))

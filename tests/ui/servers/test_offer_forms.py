@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.support.app_server import AppServer, app_server
+from tests.support.kept import at_rest
 from tests.support.mcp_wire import NOTES, SECONDS
 from tests.support.notes_server import HOSTILE, TODAY
 from web.chats.servers.offers import ref_of
@@ -138,7 +139,7 @@ async def test_a_template_is_filled_in_and_attached_and_taken_off_again(made: Co
 async def test_an_attachment_is_sent_with_the_message_and_told_by_the_api(made: Connected) -> None:
     await made.post("servers/{key}/resources", ref=ref_of("notes://hostile"), do="attach")
     await made.post("messages", text="What is this?", request_id="r")
-    chat = await made.server.chat(made.chat)
+    chat = await at_rest(made.server, made.chat)
     attached, text = chat["messages"][0]["content"]
     assert text == {"type": "text", "text": "What is this?"}
     assert (attached["type"], attached["uri"], attached["source"]) == (

@@ -53,6 +53,20 @@ def put(channel: Channel, number: int, rank: float) -> None:
     channel.put(id, slot, data, rank=place)
 
 
+async def test_a_page_of_the_server_before_is_told_the_token_of_its_forms_once() -> None:
+    clock = Clock("ab")
+    channel = Channel("chats", clock)
+    put(channel, 1, 1)
+    fragments = Fragments(make_environment(templates_dir()), render_block)
+    for epoch, tokens in (("cd", ["secret", None]), ("ab", [None, None])):
+        frames = Frames(clock, fragments, {"chats": channel}, Cursor(epoch, 0), token="secret")
+        told = []
+        for number in (2, 3):
+            put(channel, number, number)
+            told.append(json.loads(await frames.next() or "{}").get("token"))
+        assert told == tokens
+
+
 async def test_what_moves_while_a_long_frame_is_made_ends_at_its_place() -> None:
     clock = Clock("ab")
     channel = Channel("chats", clock)

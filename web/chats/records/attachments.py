@@ -49,7 +49,7 @@ class AttachmentLimits:
         pictures = 0
         for block in blocks:
             if isinstance(block, ImageBlock):
-                pictures += len(block.data)
+                pictures += _bytes_of(block)
                 self._check_picture(block)
             # Of a file that is not in the message, the model is told a line.
             elif block.file_bytes is None and len(block.text) > self.max_chars:
@@ -67,9 +67,9 @@ class AttachmentLimits:
             )
 
     def _check_picture(self, picture: ImageBlock) -> None:
-        if len(picture.data) > self.max_picture_bytes:
+        if _bytes_of(picture) > self.max_picture_bytes:
             raise LimitExceeded(
-                f"'{picture.name[:80]}' has {amount(len(picture.data))}; a picture takes at most "
+                f"'{picture.name[:80]}' has {amount(_bytes_of(picture))}; a picture takes at most "
                 f"{amount(self.max_picture_bytes)}.",
                 hint="Nothing was attached.",
                 code="too_long",
@@ -86,7 +86,7 @@ def shown_attachment(block: AttachedBlock) -> ShownAttachment:
             source="",
             media_type=block.media_type,
             text="",
-            size=len(block.data) or block.length,
+            size=_bytes_of(block),
             sha256=block.sha256,
         )
     return ShownAttachment(
@@ -98,3 +98,8 @@ def shown_attachment(block: AttachedBlock) -> ShownAttachment:
         text=block.text[:SHOWN_CHARS],
         size=len(block.text) if block.file_bytes is None else block.file_bytes,
     )
+
+
+def _bytes_of(picture: ImageBlock) -> int:
+    """Also of one whose bytes are not in memory."""
+    return len(picture.data) or picture.length

@@ -40,21 +40,23 @@ def merged(base: Record | None, ours: Record, theirs: Record) -> Record:
 def _fields(base: JsonObject, ours: JsonObject, theirs: JsonObject) -> JsonObject:
     # A field that only the row has is of a newer version of this program.
     return theirs | {
-        name: _field(name, base.get(name), each, theirs.get(name)) for name, each in ours.items()
+        name: _field(name, base.get(name), each, theirs[name]) if name in theirs else each
+        for name, each in ours.items()
     }
 
 
 def _field(name: str, base: Any, ours: Any, theirs: Any) -> Any:
     if name in NAMES:
-        return sorted(_entries(base or (), ours or (), theirs or ()))
+        return sorted(merged_entries(base or (), ours or (), theirs or ()))
     if name in LISTS:
-        return _entries(base or (), ours or (), theirs or ())
+        return merged_entries(base or (), ours or (), theirs or ())
     if all(isinstance(each, dict) for each in (base, ours, theirs)):
         return _fields(base, ours, theirs)
     return theirs if ours == base else ours
 
 
-def _entries(base: Iterable[Any], ours: Iterable[Any], theirs: Iterable[Any]) -> list[Any]:
+def merged_entries(base: Iterable[Any], ours: Iterable[Any], theirs: Iterable[Any]) -> list[Any]:
+    """The entries of `theirs` with what came, went and changed from `base` to `ours`."""
     before, here, there = _by_key(base), _by_key(ours), _by_key(theirs)
     left = {key: each for key, each in there.items() if key in here or key not in before}
     new = {key: each for key, each in here.items() if before.get(key) != each}

@@ -87,7 +87,7 @@ class Chats(Unloading, Composing, Answering):
         self.undos = Undos(tasks, self.side_bar, now, limits.undo_seconds)
         self._chats: dict[tuple[HarnessIdentity, str], Chat] = {}
         self._side_bars: dict[HarnessIdentity, Channel] = {}
-        self._made: OrderedDict[tuple[HarnessIdentity, str], Chat] = OrderedDict()
+        self._made: OrderedDict[tuple[HarnessIdentity, str], str] = OrderedDict()
 
     async def create(
         self,
@@ -99,8 +99,9 @@ class Chats(Unloading, Composing, Answering):
         request_id: str = "",
     ) -> Chat:
         """A new chat; the same request id again gives the chat it made."""
-        made = self._made.get((identity, request_id)) if request_id else None
-        if made is not None and not made.is_deleted and self._chats.get(made.key) is made:
+        made_id = self._made.get((identity, request_id), "") if request_id else ""
+        made = self._chats.get((identity, made_id))
+        if made is not None and not made.is_deleted:
             return made
         await self.unload(self.limits.max_chats - 1)
         if len(self._chats) >= self.limits.max_chats:
@@ -119,7 +120,7 @@ class Chats(Unloading, Composing, Answering):
         else:
             chat = await self._enter(identity, record)
         if request_id:
-            self._made[identity, request_id] = chat
+            self._made[identity, request_id] = chat.id
             while len(self._made) > REMEMBERED_REQUESTS:
                 self._made.popitem(last=False)
         return chat

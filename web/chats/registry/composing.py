@@ -52,6 +52,8 @@ class Composing(ABC):
         for each in new:
             self._turns.journal.write(chat, Attached(each.id, each.block))
         await chat.blobs.flush()
+        # The record has their ids alone: first what they are.
+        await self._turns.journal.flush(chat)
         attachments = (*chat.record.attachments, *new)
         await self._write(chat, replace(chat.record, attachments=attachments))
         chat.show_attachments()

@@ -8,7 +8,7 @@ from functools import partial
 
 from web.chats.chat import Chat
 from web.chats.journal.journal import TurnBegun
-from web.chats.runs.durability import Durability
+from web.chats.runs.durability import LEASE_WAIT_SECONDS, Durability
 from web.chats.runs.interrupted_runs import InterruptedRuns
 from web.chats.runs.open_calls import with_results
 from web.chats.runs.run_messages import has_run, is_of
@@ -21,8 +21,6 @@ from web.harness.sessions.journal import Recorded
 from web.harness.values.errors import HarnessError, StoreError
 from web.harness.values.events import EventBody, RunResult
 from web.harness.values.messages import Message
-
-LEASE_WAIT_SECONDS = 2.0
 
 
 class Abandoning:

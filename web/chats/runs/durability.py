@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 Resume = Literal["auto", "ask"]
 """A run that was cut off goes on by itself, or when a person says so."""
 
+LEASE_WAIT_SECONDS = 2.0
+"""For a session that somebody looks at, or another server runs."""
+
 AGAIN_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """After a store did not work; between all later tries the last."""
 

@@ -7,14 +7,20 @@ import logging
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from web.chats.chat import Chat, Turn
 from web.chats.journal.journal import TurnBegun
+from web.chats.journal.picture_bytes import turn_with_bytes
 from web.chats.parts.halted_kinds import HaltedWhy
 from web.chats.runs.abandoning import Abandoning
 from web.chats.runs.driver import Driver, leave
-from web.chats.runs.durability import AGAIN_SECONDS, Durability, is_taken_back
+from web.chats.runs.durability import (
+    AGAIN_SECONDS,
+    LEASE_WAIT_SECONDS,
+    Durability,
+    is_taken_back,
+)
 from web.chats.runs.run_messages import without_run
 from web.chats.runs.run_output import INTERNAL, UNFINISHED
 from web.chats.runs.taking_back import TakingBack
@@ -31,9 +37,6 @@ from web.harness.values.errors import (
 from web.harness.values.events import ErrorReport, EventBody, Note, RunResult
 
 log = logging.getLogger(__name__)
-
-LEASE_WAIT_SECONDS = 2.0
-"""For a session that somebody looks at, or another server runs."""
 
 STANDING = ("runtime_differs", "run_interrupted")
 """Codes of what a person can mend, or wait out: the run can go on then."""
@@ -77,7 +80,6 @@ class DurableTurns(TakingBack):
     _driver: Driver
     _runtime: HarnessRuntime
     _now: Callable[[], float]
-    _stopping: set[str]
     _ending: dict[str, asyncio.Event]
     abandoning: Abandoning
 
@@ -87,8 +89,6 @@ class DurableTurns(TakingBack):
         """Called with a run that this process does not perform any more, and that has no end."""
         self.stopped: Callable[[str], None] = lambda run_id: None
         """Called once it is written down that a run is to stop."""
-        self.to_stop: set[str] = set()
-        """Runs that a person stopped here and that have no end yet, written down or not."""
         self._grants: dict[str, tuple[str, ...]] = {}
         self._told: dict[str, asyncio.Event] = {}
         """By run of this process: set once the page has its result."""
@@ -178,7 +178,6 @@ class DurableTurns(TakingBack):
             if attempt.goes_on is not None and not attempt.goes_on.done():
                 attempt.goes_on.cancel()
             del self._running[turn.run_id]
-            self._stopping.discard(turn.run_id)
             self._grants.pop(turn.run_id, None)
             self._told.pop(turn.run_id, None)
             chat.turn = None
@@ -191,15 +190,16 @@ class DurableTurns(TakingBack):
             elif not attempt.by_another:
                 chat.failed = turn if unfinished else None
                 self.to_stop.discard(turn.run_id)
+            self._stopping.discard(turn.run_id)
             if (ending := self._ending.pop(turn.run_id, None)) is not None:
                 ending.set()
-        if stands is not None and not attempt.is_new:
+        if stands is None:
+            await self._go_on(chat, turn)
+        elif not attempt.is_new:
             if stands.why is not None:
                 chat.transcript.halt(turn.run_id, stands.why, stands.words)
             self._changed(chat)
             self.left_standing(chat, attempt.begun)
-        else:
-            await self._go_on(chat, turn)
 
     async def _stand(self, attempt: _Attempt) -> _Stands | None:
         """None once the run has its end; a store that fails is tried again, however often."""
@@ -221,8 +221,7 @@ class DurableTurns(TakingBack):
                 return _Stands()
             except StoreError as error:
                 if attempt.is_new:
-                    await self._failed(attempt, error)
-                    return None
+                    return await self._failed(attempt, error)
                 _refuse(attempt, error)
                 if error.code in UNREADABLE:
                     return _Stands("differs", error.message)  # No waiting mends that.
@@ -234,13 +233,11 @@ class DurableTurns(TakingBack):
             except HarnessError as error:
                 stands = error.code in STANDING or isinstance(error, ConfigurationError)
                 if attempt.is_new or not stands:
-                    await self._failed(attempt, error)
-                    return None
+                    return await self._failed(attempt, error)
                 _refuse(attempt, error)
                 return _Stands("differs", error.message)
             except Exception as error:
-                await self._failed(attempt, error)
-                return None
+                return await self._failed(attempt, error)
 
     async def _once_stored(
         self,
@@ -257,8 +254,9 @@ class DurableTurns(TakingBack):
         failures = 0
         while True:
             try:
-                wait = LEASE_WAIT_SECONDS if self._journal.durable else 0
-                return await self._runtime.run(chat.identity, chat.id, drive, wait=wait)
+                return await self._runtime.run(
+                    chat.identity, chat.id, drive, wait=LEASE_WAIT_SECONDS
+                )
             except StoreError as error:
                 is_refused = error.code == StoreError.code and not error.transient
                 if not is_new() or is_refused or error.code in UNREADABLE:
@@ -285,6 +283,9 @@ class DurableTurns(TakingBack):
                 return
             if await durable.unfinished(chat):
                 raise SessionConflict("Another answer of this chat is not settled yet.")
+            # Of a message that another server took, only the names of its pictures are known here.
+            turn = await turn_with_bytes(chat, turn)
+            begun = attempt.begun = replace(begun, turn=turn)
         else:
             durable.check_model(turn)
         if begun.instead_of:
@@ -331,8 +332,9 @@ class DurableTurns(TakingBack):
         if note:
             self._events.append(attempt.run_id, [Note(note)])
 
-    async def _failed(self, attempt: _Attempt, error: Exception) -> None:
-        """Ends a run that cannot go on with what went wrong."""
+    async def _failed(self, attempt: _Attempt, error: Exception) -> _Stands | None:
+        """Ends a run that cannot go on with what went wrong; where that cannot be done now, it
+        stands still, and is looked after."""
         _refuse(attempt, error)
         if not isinstance(error, HarnessError):
             log.error("A turn broke in an unexpected way", exc_info=error)
@@ -344,11 +346,13 @@ class DurableTurns(TakingBack):
             attempt.is_new = False
             self._begin(chat, turn, attempt.begun.instead_of or None, self._now())
             self._events.append(turn.run_id, [report, attempt.result])
-            return
+            return None
         try:
             await self.abandoning.abandon(chat, attempt.begun, [report, attempt.result])
         except HarnessError as failed:
             log.error("A run that broke has no end yet: %s", failed.message)
+            return _Stands()
+        return None
 
 
 def _refuse(attempt: _Attempt, error: Exception) -> None:

@@ -65,8 +65,10 @@ class Supervisor:
         tasks: TaskOwner,
         *,
         again_seconds: float = AGAIN_SECONDS,
+        survey_seconds: float = SURVEY_SECONDS,
     ) -> None:
         self._again_seconds = again_seconds
+        self._survey_seconds = survey_seconds
         self._durable = durable
         self._turns = turns
         self._interrupted_runs = interrupted_runs
@@ -94,7 +96,10 @@ class Supervisor:
                 await self._survey(is_here, load)
             except StoreError as error:
                 log.warning("It is not known which runs were cut off: %s", error.message)
-            await asyncio.sleep(SURVEY_SECONDS)
+            except Exception as error:
+                # Without this task nobody would ever look again.
+                log.error("Runs that were cut off could not be looked for", exc_info=error)
+            await asyncio.sleep(self._survey_seconds)
 
     async def _survey(
         self,

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from web.chats.chat import Chat, Turn
 from web.chats.journal.accepting import KEEP_SECONDS, Accepting
 from web.chats.journal.journal import TurnTakenBack
-from web.chats.runs.durability import AGAIN_SECONDS, Durability
+from web.chats.runs.durability import AGAIN_SECONDS, LEASE_WAIT_SECONDS, Durability
 from web.chats.tasks import TaskOwner
 from web.harness.values.errors import NotFound, SessionConflict, StoreError
 from web.harness.values.events import RunResult
@@ -22,16 +22,19 @@ class TakingBack(Accepting):
 
     _durable: Durability | None
     _tasks: TaskOwner
+    _stopping: set[str]
 
     def __init__(self) -> None:
         super().__init__()
         self._taking_back: set[asyncio.Task[None]] = set()
+        self.to_stop: set[str] = set()
+        """Runs that a person stopped here and that have no end yet, written down or not."""
 
     @abstractmethod
     def stop(self, chat: Chat, run_id: str) -> None: ...
 
     @abstractmethod
-    def _wait_again(self, chat: Chat, turn: Turn) -> None: ...
+    def resume_loaded(self, chat: Chat) -> None: ...
 
     @abstractmethod
     async def _stop_durably(self, chat: Chat, run_id: str, durable: Durability) -> None: ...
@@ -97,3 +100,18 @@ class TakingBack(Accepting):
                 failures += 1
         self._journal.write(chat, taken_back)
         return True
+
+    def _wait_again(self, chat: Chat, turn: Turn) -> None:
+        """Somebody else has the session, so the message waits."""
+        self._own.discard(turn.run_id)
+        if turn.run_id in self._stopping:
+            self.to_stop.add(turn.run_id)  # Whenever it begins.
+        if turn.run_id not in chat.runs:
+            chat.enqueue(turn, at=0)
+            self._tasks.create_task(self._resume_later(chat))
+        self._changed(chat)
+
+    async def _resume_later(self, chat: Chat) -> None:
+        await asyncio.sleep(LEASE_WAIT_SECONDS)
+        if not chat.is_deleted:
+            self.resume_loaded(chat)

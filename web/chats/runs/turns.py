@@ -17,10 +17,11 @@ from web.chats.journal.journal import (
     TurnBegun,
     TurnSent,
 )
+from web.chats.journal.picture_bytes import turn_with_bytes
 from web.chats.runs.abandoning import Abandoning
 from web.chats.runs.driver import Driver
-from web.chats.runs.durability import Durability
-from web.chats.runs.durable_turns import LEASE_WAIT_SECONDS, DurableTurns
+from web.chats.runs.durability import LEASE_WAIT_SECONDS, Durability
+from web.chats.runs.durable_turns import DurableTurns
 from web.chats.runs.equipment import Equipment, TurnLimits
 from web.chats.runs.run_messages import has_run, without_run
 from web.chats.runs.run_output import RunOutput
@@ -239,9 +240,8 @@ class Turns(DurableTurns):
 
     async def forget(self, chat: Chat) -> None:
         """Drops the events of a chat's runs."""
+        self.leave(chat)
         for run_id in chat.runs:
-            self._chats.pop(run_id, None)
-            self._own.discard(run_id)
             await self._events.forget(run_id)
         await self._journal.forget(chat)
 
@@ -282,8 +282,12 @@ class Turns(DurableTurns):
                 hint="Try again in a moment. What you typed is kept.",
             )
 
-    def _start(self, chat: Chat, turn: Turn, instead_of: str | None = None) -> None:
-        self._check_room()
+    def _start(
+        self, chat: Chat, turn: Turn, instead_of: str | None = None, *, follows: bool = False
+    ) -> None:
+        # The place of a run that has its result may be another's: what follows it needs none.
+        if not follows:
+            self._check_room()
         instead_of = instead_of or self._replaces.get(turn.run_id)
         chat.turn, chat.failed = turn, None
         self._chats[turn.run_id] = chat
@@ -309,6 +313,9 @@ class Turns(DurableTurns):
         async def drive(services: ExecutionServices) -> None:
             nonlocal begun, left
             left = services
+            # Of a message that another server took, only the names of its pictures are known here.
+            message = await turn_with_bytes(chat, turn)
+            services.commits = begun
             if not begun:
                 # Under the lease: whoever finds a run begun, and the lease free, knows it is over.
                 if await self._was_run(chat, run_id, services):
@@ -320,10 +327,11 @@ class Turns(DurableTurns):
                     begun = False
                     self._own.discard(run_id)
                     return  # It was taken back.
+                services.commits = True
             if instead_of is not None:
                 services.history = without_run(services.history, instead_of)
             stopped = run_id in self._stopping or run_id in self.to_stop
-            await self._driver.drive(chat, turn, services, output.emit, stopped=stopped)
+            await self._driver.drive(chat, message, services, output.emit, stopped=stopped)
 
         try:
             await self._once_stored(chat, run_id, drive, lambda: not begun)
@@ -344,15 +352,16 @@ class Turns(DurableTurns):
         finally:
             output.finish()
             del self._running[run_id]
-            self._stopping.discard(run_id)
             chat.turn = None
             if is_taken:
                 self._wait_again(chat, turn)
             else:
                 chat.failed = turn if output.is_unfinished and begun else None
+            self._stopping.discard(run_id)
             if (ending := self._ending.pop(run_id, None)) is not None:
                 ending.set()
-        await self._go_on(chat, turn)
+        if not is_taken:
+            await self._go_on(chat, turn)
 
     async def _committed_later(
         self, chat: Chat, run_id: str, left: ExecutionServices | None
@@ -361,10 +370,12 @@ class Turns(DurableTurns):
         a person stops it."""
 
         async def again(services: ExecutionServices) -> None:
+            services.commits = False
             if has_run(services.history, run_id):
                 return  # It had been committed after all.
             if left is None or services.revision != left.revision:
                 raise SessionConflict("Another server has gone on with this chat.")
+            services.commits = True
             services.history, services.state = left.history, left.state
             services.conversations, services.replayable = left.conversations, left.replayable
 
@@ -381,18 +392,6 @@ class Turns(DurableTurns):
                 return True
         return False
 
-    def _wait_again(self, chat: Chat, turn: Turn) -> None:
-        """Somebody else has the session, so the message waits."""
-        self._own.discard(turn.run_id)
-        if turn.run_id not in chat.runs:
-            chat.enqueue(turn, at=0)
-            self._tasks.create_task(self._resume_later(chat))
-
-    async def _resume_later(self, chat: Chat) -> None:
-        await asyncio.sleep(LEASE_WAIT_SECONDS)
-        if not chat.is_deleted:
-            self.resume_loaded(chat)
-
     async def _was_run(self, chat: Chat, run_id: str, services: ExecutionServices) -> bool:
         """Whether another server has run a message that waited here too."""
         if run_id in self._instead or run_id in chat.runs or has_run(services.history, run_id):
@@ -405,7 +404,7 @@ class Turns(DurableTurns):
         rests = chat.is_deleted or chat.elsewhere is not None
         following = None if rests else chat.dequeue()
         if following is not None:
-            self._start(chat, following)
+            self._start(chat, following, follows=True)
         self._changed(chat)
         try:
             await self._events.close(turn.run_id)

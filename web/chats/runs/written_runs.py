@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from web.chats.chat import Chat
 from web.chats.parts.kinds import Question
@@ -18,7 +17,12 @@ from web.harness.sessions.answers import next_pause
 from web.harness.sessions.journal import GivenAnswer, NumberedStep
 from web.harness.tools.forms import check_content
 from web.harness.tools.registry import ToolRegistry
-from web.harness.values.errors import DecisionRefused, HarnessError, SessionConflict
+from web.harness.values.errors import (
+    DecisionRefused,
+    HarnessError,
+    SessionConflict,
+    StoreError,
+)
 from web.harness.values.events import Decision, InputAction, Resolution
 from web.harness.values.messages import JsonObject
 
@@ -43,14 +47,22 @@ class WrittenRuns:
         _check_begun(chat, run_id)
         executions = await self._durable.executions()
         execution = await executions.find(run_id)
+        if execution is None and chat.turn is not None and chat.turn.run_id == run_id:
+            raise _not_begun()
         if execution is None or execution.status == "ended":
             raise ended()
         if run_id in chat.transcript.halted:
             return
         given = await executions.answers(run_id)
-        # Somebody else may just have said so.
-        with suppress(DecisionRefused):
+        # At once: a call may have to end first, and telling Temporal may take a while.
+        chat.transcript.stopping(run_id, pauses=True)
+        try:
             await self._durable.tell(run_id, next_pause(given))
+        except DecisionRefused:
+            pass  # Somebody else has just said so, or it has ended.
+        except StoreError:
+            chat.transcript.go_on(run_id)
+            raise
 
     async def resolve(
         self, chat: Chat, run_id: str, key: str, how: Resolution, text: str = ""
@@ -126,10 +138,14 @@ class WrittenRuns:
 
 def _check_begun(chat: Chat, run_id: str) -> None:
     if any(turn.run_id == run_id for turn in chat.queue):
-        raise SessionConflict(
-            "This message waits for its turn: nothing of it has begun.",
-            hint="Take it back, or wait until it is at work.",
-        )
+        raise _not_begun()
+
+
+def _not_begun() -> SessionConflict:
+    return SessionConflict(
+        "This message waits for its turn: nothing of it has begun.",
+        hint="Take it back, or wait until it is at work.",
+    )
 
 
 def _asks(question: Question | None, key: str) -> bool:

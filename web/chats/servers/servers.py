@@ -75,7 +75,7 @@ class Servers:
         self._host = self._connections()
         self._of_chats: dict[Chat, ChatServers] = {}
         self._side_bars: list[Channel] = []
-        self._kept: dict[Chat, object] = {}
+        self._kept: dict[Chat, tuple[object, tuple[JsonObject, ...]]] = {}
         self._closing = False
 
     def start(self) -> None:
@@ -149,20 +149,24 @@ class Servers:
         """The demo server's name; '' where there is none to connect."""
         return self._demo.name if self._demo is not None else ""
 
-    def kept(self, chat: Chat) -> tuple[JsonObject, ...] | None:
-        """The chat's own as they are kept, without secrets; None where nothing changed."""
+    def kept(self, chat: Chat) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]] | None:
+        """The chat's own as they are kept, without secrets, as they were here and as they are; None
+        where nothing changed."""
         servers = self._of_chats.get(chat)
         if servers is None or self._closing:
             return None
         state = (servers.news, tuple(chat.grants))
-        if self._kept.get(chat) == state:
+        known, before = self._kept.get(chat, (None, ()))
+        if known == state:
             return None
-        self._kept[chat] = state
-        return kept_servers(chat, servers, self._demo)
+        now = kept_servers(chat, servers, self._demo)
+        self._kept[chat] = (state, now)
+        return before, now
 
     def connect_again(self, chat: Chat) -> None:
         """Connects the servers of a chat that was loaded, as its record has them."""
         entries = chat.record.servers
+        self._kept[chat] = (None, entries)
         connect_again(chat, self.of(chat), entries, self._demo, self._new_id)
 
     def connect_demo(self, chat: Chat) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from web.harness.skills.skill import SkillOrigin, SkillText
 from web.harness.tools.tool import Tool
 from web.harness.values.errors import HarnessError
 from web.harness.values.messages import ResourceBlock
+
+log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0
 """Between looks at the disk while somebody watches: no page is older than that."""
@@ -194,7 +197,11 @@ class ChatSkills:
             await asyncio.sleep(self._look_seconds)
             for identity in {*self._side_bars, *(chat.identity for chat in self._chats)}:
                 if any(channel.is_watched for channel in self._channels(identity)):
-                    await self.look(identity)
+                    try:
+                        await self.look(identity)
+                    except Exception:
+                        # What one person has on disk stops nobody else's pages.
+                        log.warning("A look at the skills failed.", exc_info=True)
 
     def _channels(self, identity: HarnessIdentity) -> list[Channel]:
         """What shows the skills of a person."""

@@ -13,6 +13,7 @@ from web.chats.chat import Chat, Turn
 from web.chats.records.titles import title_of
 from web.chats.registry.chats import Chats
 from web.chats.runs.driver import PINNED
+from web.chats.runs.durability import LEASE_WAIT_SECONDS
 from web.chats.runs.equipment import Equipment
 from web.chats.runs.turns import Turns
 from web.chats.setup import configured, setup_of
@@ -88,7 +89,9 @@ class ChatSnapshots:
                 hint="Save it when the answer has ended, or stop it.",
             )
         with self.place():
-            async with await self._sessions.acquire(chat.identity, chat.id) as lease:
+            # Another server may be reading what its page shows.
+            lease = await self._sessions.acquire(chat.identity, chat.id, wait=LEASE_WAIT_SECONDS)
+            async with lease:
                 session = await lease.read()
             return await asyncio.to_thread(
                 lambda: write_snapshot(self._snapshot(chat, session), self.max_bytes)

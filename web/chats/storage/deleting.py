@@ -48,7 +48,8 @@ class Deleting(Loading):
     memories: ChatMemories
     _turns: Turns
     _sessions: SessionStore
-    _made: OrderedDict[_Key, Chat]
+    _made: OrderedDict[_Key, str]
+    """By person and request, the id of the chat that it made."""
 
     @abstractmethod
     async def _write(self, chat: Chat, record: ChatRecord) -> None: ...
@@ -168,26 +169,32 @@ class Deleting(Loading):
         await self._turns.close(chat)
         await self.files.close(chat, remove=chat.record.files_go)
         await self._leave(chat)
-        for key in [key for key, made in self._made.items() if made is chat]:
-            del self._made[key]
+        said = ""
+        while True:
+            try:
+                return await self._delete_stored(chat)
+            except SessionConflict:
+                pass  # Another server is at the end of a run that it was told to stop.
+            except StoreError as error:
+                if error.message != said:  # It may fail for long.
+                    said = error.message
+                    log.warning("A chat is not deleted for good yet: %s", said)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _delete_stored(self, chat: Chat) -> None:
+        """Deletes all that is stored of a chat. Raises SessionConflict and StoreError; what was
+        done by then may be done again."""
+        for key in [key for key, made in self._made.items() if (key[0], made) == chat.key]:
             if self.kept is not None:
                 await self.kept.claims.forget(*key)
+            self._made.pop(key, None)
         await self._turns.forget(chat)
-        await self._delete_session(chat)
+        await self._sessions.delete(chat.identity, chat.id)
         if self.kept is not None:
             self.kept.follower.close(chat)
             await self.kept.blobs.delete(chat.identity, chat.id)
         # Last, so that a server that is killed here goes on with it after its start.
         await self._records.delete(chat.identity, chat.id)
-
-    async def _delete_session(self, chat: Chat) -> None:
-        """Deletes the conversation of a chat, once no other server holds it: one may still be at
-        the end of a run that it was told to stop."""
-        while True:
-            try:
-                return await self._sessions.delete(chat.identity, chat.id)
-            except SessionConflict:
-                await asyncio.sleep(AGAIN_SECONDS)
 
     async def _leave(self, chat: Chat) -> None:
         """Forgets a chat that is gone; its files are closed before."""

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, fields, replace
 
 from web.chats.chat import Chat
-from web.chats.journal.picture_bytes import turn_with_bytes, with_bytes
 from web.chats.parts.channel import Channel, Clock
 from web.chats.parts.kinds import MoreChats, Notice, Row
 from web.chats.records.blobs import StoredBlobs
 from web.chats.records.chat_limits import ChatLimits
+from web.chats.records.merging import merged_entries
 from web.chats.records.records import UNTITLED, ChatRecord, ChatRecords
 from web.chats.records.titles import title_of, title_of_attached
 from web.chats.runs.written_runs import WrittenRuns
@@ -266,8 +266,12 @@ class Loading(ABC):
         """Has the settings of a chat's own servers outlive the process."""
         if self.kept is None or chat.is_deleted:
             return
-        servers = self.servers.kept(chat)
-        if servers is not None and servers != chat.record.servers:
+        kept = self.servers.kept(chat)
+        if kept is None:
+            return
+        # Of those that another server has connected, nothing is known here.
+        servers = tuple(merged_entries(*kept, chat.record.servers))
+        if servers != chat.record.servers:
             chat.record = replace(chat.record, servers=servers)
             self.kept.records.put_now(chat.identity, chat.record)
 
@@ -296,18 +300,12 @@ class Loading(ABC):
         blocks = await kept.follower.load(chat)
         # What was written of it meanwhile counts.
         record = await kept.records.get(identity, record.id) or record
-        for id, block in list(blocks.items()):
-            if any(each.id == id for each in record.attachments):
-                blocks[id] = await with_bytes(chat, block)
         chat.record = with_blocks(record, blocks.get)
         if not chat.record.title and chat.requests:
             # The server was killed between a message and the title that it gave.
             first = next(iter(chat.requests.values()))
             title = title_of(first.text) or title_of_attached(first.attachments)
             chat.record = replace(chat.record, title=title)
-        chat.queue[:] = [await turn_with_bytes(chat, turn) for turn in chat.queue]
-        if chat.failed is not None:
-            chat.failed = await turn_with_bytes(chat, chat.failed)
         chat.permissions = Permissions(grants=record.grants)
         self._chats[identity, record.id] = chat
         self._add(chat)
@@ -326,18 +324,27 @@ class Loading(ABC):
     async def _sweep(self, kept: Kept) -> None:
         """What was deleted before a restart can be brought back for the rest of its time, and what
         was under way has an end."""
-        for identity in await kept.records.identities():
-            after: Place | None = None
-            while True:
-                records, after = await kept.records.page(identity, after, PAGE_ROWS)
-                for record in records:
-                    if record.deleted_at is not None and record.id not in self._purges:
-                        await self._go_on_deleting(identity, record)
-                    elif record.deleted_at is None and record.state in ("working", "asking"):
-                        await self._end_left_over(identity, record.id)
-                if after is None:
-                    break
-                await asyncio.sleep(0)
+        while True:
+            try:
+                for identity in await kept.records.identities():
+                    await self._sweep_of(kept, identity)
+                return
+            except StoreError as error:
+                log.warning("It is not known what was left over: %s", error.message)
+                await asyncio.sleep(WATCH_SECONDS)
+
+    async def _sweep_of(self, kept: Kept, identity: HarnessIdentity) -> None:
+        after: Place | None = None
+        while True:
+            records, after = await kept.records.page(identity, after, PAGE_ROWS)
+            for record in records:
+                if record.deleted_at is not None and record.id not in self._purges:
+                    await self._go_on_deleting(identity, record)
+                elif record.deleted_at is None and record.state in ("working", "asking"):
+                    await self._end_left_over(identity, record.id)
+            if after is None:
+                return
+            await asyncio.sleep(0)
 
     async def _end_left_over(self, identity: HarnessIdentity, chat_id: str) -> None:
         try:

@@ -78,6 +78,8 @@ class LogFollower:
         turns.left_standing = self._left_standing
         self.requests: Callable[[Chat, Request], None] = lambda chat, request: None
         """Called with what a person asked on a page of another server."""
+        self.attached_to: Callable[[Chat], None] = lambda chat: None
+        """Called where something was attached: the record of the chat may name it already."""
 
     def __call__(self, run_id: str, events: Sequence[Event]) -> None:
         """Takes the newest events of a run or of a journal."""
@@ -292,6 +294,7 @@ class LogFollower:
             heard.moved = asyncio.Event()
             if isinstance(entry, Attached):
                 heard.blocks[entry.id] = entry.block
+                self.attached_to(heard.chat)
             if isinstance(entry, TurnSent | TurnTakenBack):
                 self._waits(heard)
             if isinstance(entry, TurnTakenBack):

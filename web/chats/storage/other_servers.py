@@ -31,7 +31,7 @@ class OtherServers(Deleting):
         super().__init__()
         self._changed: set[_Key] = set()
         self._passed: set[_Key] = set()
-        """That changed while something newer of them waited: looked at once that is written."""
+        """That changed while something newer of them waits, or is to come: looked at after that."""
         self._looking = False
 
     def start(self) -> None:
@@ -46,6 +46,7 @@ class OtherServers(Deleting):
             )
             self.kept.records.listen(self._heard_record)
             self.kept.records.written = self._written_record
+            self.kept.follower.attached_to = lambda chat: self._look_soon(chat.key)
             self._tasks.create_task(self._orphans.look_around())
 
     def _heard_record(self, changed: _Key | None) -> None:
@@ -80,7 +81,8 @@ class OtherServers(Deleting):
         try:
             while self._changed and self.kept is not None:
                 key = self._changed.pop()
-                if key[0] in self._places and not self._passes(self.kept, key):
+                is_shown = key[0] in self._places or key in self._chats
+                if is_shown and not self._passes(self.kept, key):
                     await self._look_at(self.kept, key)
         finally:
             self._looking = False
@@ -102,7 +104,9 @@ class OtherServers(Deleting):
         if chat is None:
             self._show_unloaded(key, record)
         elif record is None:
-            if chat.turn is None and key[1] not in self._purges:
+            if chat.turn is not None:
+                self._passed.add(key)  # At the end of its run, too, its record would be written.
+            elif key[1] not in self._purges:
                 await self._forget_here(kept, chat)
         elif record.stored is not None:
             self._take_changes(kept, chat, rebased(chat.record, record.stored))
@@ -144,6 +148,9 @@ class OtherServers(Deleting):
         for tool in {*record.grants} - {*chat.record.grants}:
             if chat.permissions is not None:
                 chat.permissions.grant(tool)
+        if chat.turn is None:
+            # Whoever runs it says what it is at: it may not all have been heard of here.
+            record = replace(record, state=chat.record.state)
         chat.record = with_blocks(record, known.get)
         chat.show_attachments()
         chat.show_grants()
@@ -164,4 +171,6 @@ class OtherServers(Deleting):
         chat.channel.end("deleted")
         await asyncio.sleep(0)
         kept.follower.close(chat)
+        self._turns.leave(chat)
+        self.files.leave(chat)
         await self._leave(chat)

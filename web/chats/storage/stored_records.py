@@ -46,9 +46,10 @@ Written = Callable[[HarnessIdentity, ChatRecord, Record | None], None]
 
 @dataclass(slots=True)
 class _Waiting:
-    """What was put, until it is written or another is put."""
+    """What was put, until it is written or another is put. `failure` is why it is not yet."""
 
     record: ChatRecord
+    failure: StoreError | None = None
 
 
 class StoredChatRecords:
@@ -66,10 +67,14 @@ class StoredChatRecords:
         self._gone: dict[_Key, None] = {}
         """The newest of what was deleted, or never to be: nothing brings it back."""
         self._soon: dict[_Key, asyncio.Task[None]] = {}
-        self.failure: StoreError | None = None
         self.written: Written = _unheard
         """Called with each record that was written, and the row as it is then; with None where
         others had deleted it for good."""
+
+    @property
+    def failure(self) -> StoreError | None:
+        """Why something is not written yet, as far as that is known."""
+        return next((each.failure for each in self._waiting.values() if each.failure), None)
 
     def listen(self, listener: RecordListener) -> None:
         """Calls it with each record that was written or deleted, here or by another server."""
@@ -82,14 +87,14 @@ class StoredChatRecords:
 
     def put_now(self, identity: HarnessIdentity, record: ChatRecord) -> None:
         """Has it written at once; nobody waits for it."""
-        self._waiting[identity, record.id] = _Waiting(record)
+        self._put((identity, record.id), record)
         with suppress(RuntimeError):  # The server ends, and `flush` writes it.
             self._tasks.create_task(self._write((identity, record.id)))
 
     async def put(self, identity: HarnessIdentity, record: ChatRecord) -> None:
         """Returns when it is written, or when that failed for now."""
         key = (identity, record.id)
-        self._waiting[key] = _Waiting(record)
+        self._put(key, record)
         writing = self._tasks.create_task(self._write(key))
         await asyncio.wait({writing}, timeout=PUT_SECONDS)
 
@@ -98,11 +103,13 @@ class StoredChatRecords:
         still written later, unless another is put or it is dropped."""
         key = (identity, record.id)
         self._gone.pop(key, None)
-        waiting = self._waiting[key] = _Waiting(record)
+        waiting = self._put(key, record)
         writing = self._tasks.create_task(self._write(key))
         done, _ = await asyncio.wait({writing}, timeout=STORE_SECONDS)
-        if self._waiting.get(key) is waiting:
-            raise (done and self.failure) or StoreError(
+        left = self._waiting.get(key)
+        # Another may have been put since, and this one be written, or wait as that does.
+        if left is not None and (left is waiting or left.failure is not None or not done):
+            raise left.failure or StoreError(
                 "The store of chats does not answer.",
                 hint="Try again in a moment.",
                 code="store_busy",
@@ -123,7 +130,14 @@ class StoredChatRecords:
         if waiting is not None:
             return waiting.record
         found = await self._records.get(identity, chat_id)
-        return record_from(found) if found is not None else None
+        try:
+            return record_from(found) if found is not None else None
+        except JsonRefused as error:
+            raise JsonRefused(
+                f"The record of this chat cannot be read: {error.message}",
+                hint="It was left as it is; other chats are not touched.",
+                code="store_corrupt",
+            ) from None
 
     async def list(self, identity: HarnessIdentity) -> _Records:
         found: _Records = []
@@ -164,6 +178,13 @@ class StoredChatRecords:
         for key in list(self._waiting):
             await self._write(key)
 
+    def _put(self, key: _Key, record: ChatRecord) -> _Waiting:
+        before = self._waiting.get(key)
+        # As far as it is known, it fails as the one before did.
+        waiting = _Waiting(record, before.failure if before is not None else None)
+        self._waiting[key] = waiting
+        return waiting
+
     def _drop(self, key: _Key) -> None:
         self._gone[key] = None
         while len(self._gone) > MOST_GONE:
@@ -193,17 +214,19 @@ class StoredChatRecords:
                     await self._records.delete(*key)  # It was dropped meanwhile.
             except StoreError as error:
                 log.warning("A chat's record waits to be written: %s", error.message)
-                self.failure = error
+                if (left := self._waiting.get(key)) is not None:
+                    left.failure = error
                 # When the server ends there is nobody left to try.
                 with suppress(RuntimeError):
                     self._write_again(key)
                 return
-            self.failure = None
             newer = self._waiting.get(key)
             if newer is waiting:
                 del self._waiting[key]
             elif newer is not None and row is not None:
                 newer.record = rebased(newer.record, row, record)
+            for each in self._waiting.values():
+                each.failure = None  # The store works again.
             if key not in self._gone:
                 self.written(key[0], record, row)
 
@@ -222,7 +245,7 @@ def rebased(record: ChatRecord, row: Record, written: ChatRecord | None = None) 
     """What a newer row is with what was changed in a record, of whose changes those of `written`
     are in the row already; what is attached has its id alone."""
     base = record.stored
-    if written is not None and written.stored is base:
+    if written is not None and written.stored == base:
         base = record_form(written)
     return replace(record_from(merged(base, record_form(record), row)), stored=row)
 

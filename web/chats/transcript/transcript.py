@@ -117,10 +117,13 @@ class Transcript:
         self._say_halted(why, words, asked)
 
     def go_on(self, run_id: str) -> None:
-        """Takes back that a run stands still: it is performed again, and may only wait."""
-        if self._halted.pop(run_id, None) is not None and run_id in self._turns:
+        """Takes back that a run stands still, or is about to: it is performed again, and may only
+        wait."""
+        turn, stood = self._turns.get(run_id), self._halted.pop(run_id, None) is not None
+        if turn is not None and (stood or turn.pausing):
+            turn.pausing = False
             self._channel.remove(f"h-{run_id}")
-            self._say_work(self._turns[run_id], "Working")
+            self._say_work(turn, "Working")
 
     def stand_alone(self, run_id: str, missing: Missing) -> None:
         """Shows what is missing for a run to go on, or takes that back; its next event shows that
@@ -136,12 +139,14 @@ class Transcript:
         self._channel.put(f"n-{turn.key}-alone", "log", Notice(words))
         self._say_work(turn, doing)
 
-    def stopping(self, run_id: str) -> None:
-        """Shows that a person stopped a run, until it has its end; one that has it is fine."""
+    def stopping(self, run_id: str, *, pauses: bool = False) -> None:
+        """Shows that a person stopped a run, until it has its end, or with `pauses` that it comes
+        to a pause, until it stands still; one that has ended or stands still is fine."""
         turn = self._turns.get(run_id)
         if turn is not None and run_id not in self._halted:
-            self.stand_alone(run_id, "")
-            turn.stopping = True
+            if not pauses:
+                self.stand_alone(run_id, "")
+            turn.stopping, turn.pausing = turn.stopping or not pauses, pauses
             self._say_work(turn, "")
 
     def missing(self, run_id: str) -> Missing:
@@ -157,7 +162,7 @@ class Transcript:
         turn = self._turns.get(run_id)
         if turn is None:
             return
-        if events:
+        if events and run_id in self._halted:
             self.go_on(run_id)
         missing = self._missing.get(run_id)
         if events and missing and (missing == "worker" or isinstance(events[-1].body, RunResult)):
@@ -376,9 +381,9 @@ class Transcript:
             self._calls.show_nested(each.outer, each.call_id)
             each = each.outer
         asked = self._calls.asking(each)
-        if each.stopping:
-            self._say(Status("working", "Stopping", each.run_id, pauses=self.written_down))
-        elif asked:
+        if each.stopping or each.pausing:
+            text, asked = "Stopping" if each.stopping else "Pausing", []
+        if asked:
             words = needed_words(asked)
             self._say(Status("asking", words, each.run_id, len(asked), self.written_down))
         else:

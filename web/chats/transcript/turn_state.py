@@ -54,6 +54,8 @@ class TurnState:
     """What was written last was, and nothing since."""
     stopping: bool = False
     """A person stopped it, and it has no end yet."""
+    pausing: bool = False
+    """A person paused it, and it does not stand still yet."""
     time: WorkTime = field(init=False)
 
     def __post_init__(self) -> None:

@@ -68,12 +68,19 @@ PACE = 25.0
 FAST_PACE = 400.0
 """Words a second."""
 
+_KEY = re.compile(r"story_(.+)_\d+")
 _WORD = re.compile(r"\s*\S+\s*")
 
 
 def final_text(results: dict[str, str]) -> str:
     """The last answer, with the first lines of the tools' results, by their names."""
     return AFTER.format(**{name: results.get(name, "none").partition("\n")[0] for name, _ in CALLS})
+
+
+def asked_by(key: str) -> str:
+    """The id of the message that a call of the story belongs to, by its key; '' for another key."""
+    match = _KEY.fullmatch(key)
+    return match[1] if match else ""
 
 
 class StoryProvider:

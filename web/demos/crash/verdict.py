@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from web.demos.crash.seen import Seen, Shown
-from web.demos.crash.story import BEFORE, final_text
+from web.demos.crash.story import BEFORE, asked_by, final_text
 
 Runs = Counter[tuple[str, str]]
 """How often a tool began, by its name and the key of the call."""
@@ -47,6 +47,7 @@ def judge(
     again: Sequence[Shown],
 ) -> Verdict:
     """`messages` are those of the chat, `again` the events of the whole run, read at the end."""
+    began = _of_this_run(seen, began)
     faults = [
         *seen.faults,
         *_text_faults(seen, messages, again),
@@ -64,6 +65,12 @@ def judge(
         *(f"WRONG   {fault}." for fault in faults),
     ]
     return Verdict(lines, faults)
+
+
+def _of_this_run(seen: Seen, began: Runs) -> Runs:
+    """What an earlier demo left in a store that outlives it goes on, too."""
+    ours = {asked_by(key) for key in seen.calls} | {""}
+    return Counter({each: times for each, times in began.items() if asked_by(each[1]) in ours})
 
 
 def _text_faults(

@@ -64,7 +64,7 @@ class Control:
         self.state = state
         self.conversation = conversation
         self.is_durable = journal is not None
-        self._journal = journal if journal is not None else NoJournal()
+        self._journal: RunJournal = journal if journal is not None else NoJournal()
 
     @classmethod
     def begin(
@@ -131,6 +131,10 @@ class Control:
     async def settled(self) -> None:
         """Waits until all is committed. Raises LeaseLost and StoreError."""
         await self._journal.settled()
+
+    def let_go(self) -> None:
+        """Writes nothing more: the run is left as it is, for another process to go on with."""
+        self._journal = NoJournal()
 
     def _write(self, step: Step) -> None:
         self._journal.write(step, self.state)

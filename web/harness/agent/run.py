@@ -218,12 +218,13 @@ class Run:
         """Stops or pauses, where somebody said so. Raises RunPaused."""
         if self.has_ended:
             return
-        if self._stopping and not self.state.cancelling:
-            self._apply(CancelRequested())
-        if self._pausing and not self.state.cancelling and self._can_rest():
+        if self._pausing and not (self._stopping or self.state.cancelling) and self._can_rest():
             self._control.note("paused")
             await self._control.settled()
-            raise RunPaused
+            if not self._stopping:
+                raise RunPaused
+        if self._stopping and not self.state.cancelling:
+            self._apply(CancelRequested())
 
     def _can_rest(self) -> bool:
         """Whether nothing is under way that would be lost."""
@@ -347,8 +348,9 @@ class Run:
     def _leave(self, error: BaseException) -> None:
         """The run ends here without a result."""
         if self._control.is_durable:
-            # Another process goes on with it: what now still happens must not be told.
+            # Another process goes on with it: what now still happens must not be told or known.
             self._watch.silence()
+            self._control.let_go()
         elif isinstance(error, asyncio.CancelledError):
             self._abandon()
 

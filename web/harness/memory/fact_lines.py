@@ -81,7 +81,8 @@ def _written(fact: Fact, around: dict[str, Any]) -> Line:
         "created": iso(fact.created),
         "updated": iso(fact.updated),
     }
-    raw = json.dumps({**around, **fields}, ensure_ascii=False).encode()
+    # Half a character becomes its escape.
+    raw = json.dumps({**around, **fields}, ensure_ascii=False).encode(errors="backslashreplace")
     return Line(raw, Fact(fact.id, fact.category, fact.text, *_times(fields)))
 
 

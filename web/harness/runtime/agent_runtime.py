@@ -297,9 +297,11 @@ class AgentRuntime(Answering):
             if execution.status == "submitted":
                 return await self._start(execution, wait)
         except (HarnessError, asyncio.CancelledError) as error:
-            if self._handle_here(run_id) is not None or (
-                await see_through(executions.withdraw(run_id))
-            ):
+            if (here := self._handle_here(run_id)) is not None:
+                # It has begun, and nobody gets its handle.
+                await see_through(self._stop(here))
+                raise
+            if await see_through(executions.withdraw(run_id)):
                 raise
             known = await executions.find(run_id)
             if known is None and isinstance(error, NotFound):

@@ -5,19 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 from web.harness.agent.agent import Agent
 from web.harness.agent.questions import check_edited, once_only
 from web.harness.runtime.backend import Backend, executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.questions import Question, open_questions
-from web.harness.runtime.taking_up import UNREADABLE, check_fit
+from web.harness.runtime.run_info import RunInfo, info_of
+from web.harness.runtime.taking_up import check_fit
 from web.harness.sessions.answers import STOP, check_answer, next_pause
 from web.harness.sessions.identity import HarnessIdentity
-from web.harness.sessions.journal import Execution, ExecutionStatus, GivenAnswer
+from web.harness.sessions.journal import Execution, GivenAnswer
 from web.harness.sessions.store import SessionStore
 from web.harness.tools.forms import check_content, read_form
 from web.harness.values.errors import (
@@ -26,7 +25,6 @@ from web.harness.values.errors import (
     HarnessError,
     NotFound,
     SessionConflict,
-    StoreError,
 )
 from web.harness.values.events import (
     ApprovalRequired,
@@ -37,34 +35,9 @@ from web.harness.values.events import (
     Resolution,
 )
 from web.harness.values.messages import JsonObject
-from web.harness.values.usage import Usage
 
 LEASE_WAIT_SECONDS = 60.0
 """At a time, for a session that another process has; a lease is shorter."""
-
-RunStatus = ExecutionStatus | Literal["waiting"]
-"""How a run is written down, or that it goes on only once a person has answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunInfo:
-    """How a run stands. `pending` is what it waits for a person for. `is_here` says that this
-    runtime performs it; where it is False and the status "running", another process does, or the
-    run was cut off. `unreadable` says why it can only be cancelled, where what is written of it
-    cannot be read. Times are seconds since the epoch, `cost` is dollars."""
-
-    run_id: str
-    session_id: str
-    request_id: str
-    status: RunStatus
-    pending: tuple[Question, ...]
-    is_here: bool
-    iterations: int
-    usage: Usage
-    cost: float | None
-    created_at: float
-    changed_at: float
-    unreadable: str = ""
 
 
 class Answering(ABC):
@@ -216,30 +189,8 @@ class Answering(ABC):
             execution = await self._first(session_id or self.session_id)
         if execution is None:
             return None
-        submission, state = execution.submission, execution.state
-        pending: tuple[Question, ...] = ()
-        unreadable = execution.unreadable
-        if execution.status != "ended":
-            try:
-                pending = await open_questions(executions, stores.events, submission.run_id)
-            except StoreError as error:
-                if error.code not in UNREADABLE:
-                    raise
-                unreadable = unreadable or error
-        return RunInfo(
-            submission.run_id,
-            submission.session_id,
-            submission.request_id,
-            "waiting" if _waits(execution, pending) else execution.status,
-            pending,
-            self._handle_here(submission.run_id) is not None,
-            state.iterations if state is not None else 0,
-            state.usage if state is not None else Usage(),
-            state.cost if state is not None else None,
-            execution.created_at,
-            execution.changed_at,
-            unreadable.message if unreadable is not None else "",
-        )
+        here = self._handle_here(execution.submission.run_id) is not None
+        return await info_of(stores, execution, is_here=here)
 
     @abstractmethod
     def _handle_here(self, run_id: str) -> RunHandle | None: ...
@@ -350,11 +301,19 @@ class Answering(ABC):
         if here is not None:
             return here
         if resume:
-            try:
-                return await self._start(execution, wait)
-            except (SessionConflict, AgentBusy):
-                pass  # Whoever performs it is told, and so is who resumes it.
-        return RunHandle(await self.backend.open(), execution)
+            # Else whoever performs it is told, and so is who resumes it.
+            with suppress(SessionConflict, AgentBusy):
+                here = await self._begun_here(execution, wait)
+        return here if here is not None else RunHandle(await self.backend.open(), execution)
+
+    async def _begun_here(self, execution: Execution, wait: float) -> RunHandle | None:
+        """None where another process brought the run to its end meanwhile, or it was forgotten."""
+        try:
+            return await self._start(execution, wait)
+        except HarnessError as error:
+            if error.code not in ("run_ended", "not_found"):
+                raise
+            return None
 
     async def _in_its_place(self, execution: Execution) -> RunHandle | None:
         """Waits until no process has the session of a run, then goes on with it here. None where
@@ -367,26 +326,13 @@ class Answering(ABC):
                     submission.identity, submission.session_id, wait=LEASE_WAIT_SECONDS
                 ):
                     pass
-                executions = executions_of(await self.backend.open())
-                now = await executions.find(submission.run_id)
-                if now is None or now.status == "ended":
-                    return None
-                return await self._start(now, wait=0)
+                return await self._begun_here(execution, wait=0)
             except SessionConflict as error:
                 if error.code != "session_conflict":
                     raise
 
     def _is_own(self, execution: Execution) -> bool:
         return execution.submission.identity == self.identity
-
-
-def _waits(execution: Execution, pending: tuple[Question, ...]) -> bool:
-    """Whether a person alone can make a run go on: all that runs has asked for something."""
-    if execution.status != "running" or not pending or execution.state is None:
-        return False
-    asking = {question.call_id for question in pending}
-    calls = execution.state.calls
-    return all(call.status != "running" or call.id in asking for call in calls)
 
 
 def _approval(question: Question) -> ApprovalRequired:

@@ -77,18 +77,18 @@ class Lending:
         agent = self._agent
         before = agent.state, agent.resource, agent.session_id
         base, self._later = _parted(self._base(services), began_after)
-        self._set_messages(base)
-        agent.session_id = services.session_id
-        if not self._own_state:
-            agent.state = services.state
-        if not self._own_resource:
-            agent.resource = services.resource
         holds, self._holds = self._holds, None
-        if self._own is None:
-            self._own = _Own.of(agent)
-        if self._keeps and holds != _place(services, services.revision):
-            _bring_back(agent, services.state.get(KEPT), self._own)
         try:
+            self._set_messages(base)
+            agent.session_id = services.session_id
+            if not self._own_state:
+                agent.state = services.state
+            if not self._own_resource:
+                agent.resource = services.resource
+            if self._own is None:
+                self._own = _Own.of(agent)
+            if self._keeps and holds != _place(services, services.revision):
+                _bring_back(agent, services.state.get(KEPT), self._own)
             yield
         except BaseException:
             self._set_messages(base)

@@ -78,6 +78,7 @@ async def unreadable(executions: Executions, execution: Execution) -> StoreError
         return execution.unreadable
     try:
         await executions.recorded(execution.submission.run_id)
+        await began_after(executions, execution)
     except StoreError as error:
         if error.code in UNREADABLE:
             return error

@@ -107,9 +107,11 @@ async def open_database(address: str) -> Database:
         from web.harness.sessions.sql.sqlite import open_sqlite
 
         parts = urlsplit(address)
-        path, query = unquote(parts.path).removeprefix("/"), dict(parse_qsl(parts.query))
+        path = unquote(parts.path).removeprefix("/")
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
         mode, pages = query.pop("mode", "rwc"), query.pop("max_pages", "0")
-        if path and not query and mode in ("ro", "rwc") and _PAGES.fullmatch(pages):
+        is_whole = path and not query and "#" not in address
+        if is_whole and mode in ("ro", "rwc") and _PAGES.fullmatch(pages):
             return await open_sqlite(Path(path), read_only=mode == "ro", max_pages=int(pages))
     if scheme in ("postgresql", "postgres") and "://" in address:
         await _loaded("postgres")
@@ -117,7 +119,10 @@ async def open_database(address: str) -> Database:
 
         return await open_postgres(address)
     # The address may hold a password, and is not repeated.
-    raise ConfigurationError("This is no address of a store.", hint=f"It is one of: {FORMS}.")
+    raise ConfigurationError(
+        "This is no address of a store.",
+        hint=f"It is one of: {FORMS}. Within PATH, # is %23 and ? is %3F.",
+    )
 
 
 async def _loaded(*modules: str) -> None:

@@ -43,7 +43,8 @@ as it is. It may be called more than once."""
 
 
 class Records(Protocol):
-    """Records by identity and session id. Each call is atomic; identities never meet.
+    """Records by identity and session id. Each call is atomic; identities never meet. The body of
+    one that is damaged is empty.
 
     All raise HarnessError (`invalid_id`), NotSerialisable for a body that is no JSON, StoreError.
     """

@@ -122,6 +122,8 @@ class TokenFile:
                 raise self._refusal("is no file")
             with open(descriptor, "rb", closefd=False) as file:
                 content = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise self._refusal(f"cannot be read: {error.strerror}") from None
         finally:
             os.close(descriptor)
         if len(content) > MAX_BYTES:

@@ -144,11 +144,21 @@ class _Forms:
         return stay(request, chat)
 
     async def take_back(self, chat: Chat, fields: Fields, request: Request) -> Response:
+        """A message that waits, for the box again: the page's script takes it from the answer. A
+        header may not be so long."""
         run_id = request.path_params["run_id"]
-        text = await self._chats.take_back(chat, run_id)
-        if not by_script(request):
-            await self._chats.keep_draft(chat, text)
-        return stay(request, chat, {"taken-back": {"text": text, "run_id": run_id}})
+        if by_script(request):
+            text = await self._chats.take_back(chat, run_id)
+            template = self._services.templates.get_template("parts/used.html")
+            html = template.render(text=text, words="").encode(errors="replace")
+            changed = stay(request, chat).headers["HX-Trigger"]
+            return HTMLResponse(html, headers={"HX-Trigger": changed, "HX-Reswap": "none"})
+        waits = next((each.text for each in chat.queue if each.run_id == run_id), "")
+        draft = before_draft(chat, waits)
+        self._chats.check_draft(draft)
+        await self._chats.take_back(chat, run_id)
+        await self._chats.keep_draft(chat, draft)
+        return stay(request, chat)
 
     async def retry(self, chat: Chat, fields: Fields, request: Request) -> Response:
         await self._chats.retry(chat, fields.get("run_id", ""))
@@ -219,6 +229,11 @@ def _edited(text: str) -> JsonObject | None:
 
 def by_script(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
+
+
+def before_draft(chat: Chat, text: str) -> str:
+    """A text before what is typed in a chat and not sent."""
+    return "\n\n".join(part for part in (text, chat.record.draft) if part.strip())
 
 
 def stay(request: Request, chat: Chat, events: dict[str, Any] | None = None) -> Response:

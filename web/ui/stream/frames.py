@@ -56,7 +56,9 @@ class Cursor:
 
 class Frames:
     """One reader's view of some channels. `channels` maps each name asked for to its channel,
-    None where there is none (any more). Chats that are only kept `in_memory` end with the epoch."""
+    None where there is none (any more). Chats that are only kept `in_memory` end with the epoch.
+
+    A page that was made before the server started is told the `token` of its forms now."""
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class Frames:
         after: Cursor,
         *,
         in_memory: bool = True,
+        token: str = "",
     ) -> None:
         self._fragments = fragments
         self._clock = clock
@@ -75,6 +78,7 @@ class Frames:
         # Versions of another epoch mean nothing: such a reader gets everything.
         self._after = min(after.version, clock.version) if self._known_epoch else -1
         self._told: set[str] = set()
+        self._token = "" if self._known_epoch else token
 
     @property
     def cursor(self) -> Cursor:
@@ -104,9 +108,11 @@ class Frames:
             f'"parts":[{",".join(await self._parts(channel, found))}]}}'
             for channel, full, found in changed
         ]
+        token = f',"token":{_json(self._token)}' if self._token else ""
+        self._token = ""
         return (
             f'{{"epoch":{_json(self._clock.epoch)},"version":{version},'
-            f'"channels":[{",".join(parts)}],"gone":{_json(gone)}}}'
+            f'"channels":[{",".join(parts)}],"gone":{_json(gone)}{token}}}'
         )
 
     async def _parts(self, channel: Channel, changes: list[Change]) -> list[str]:

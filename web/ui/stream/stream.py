@@ -66,6 +66,7 @@ def _asked(request: Request, services: UiServices) -> tuple[Mapping[str, Channel
         channels,
         after,
         in_memory=services.chats.kept is None,
+        token=services.page_token,
     )
     return channels, frames
 

@@ -36,11 +36,13 @@ RUN = "run"
 class Worker:
     """One worker as its workflow sees it, on a connection of its own."""
 
-    def __init__(self, stores: Stores, make: Callable[[], Agent], *, idle: float = 60.0) -> None:
+    def __init__(
+        self, stores: Stores, make: Callable[[], Agent], *, idle: float = 60.0, kept: float = 60.0
+    ) -> None:
         self.stores = stores
         self.agents: list[Agent] = []
         self.told, self.left = asyncio.Event(), asyncio.Event()
-        self.claims = Claims(stores, self._crew, self._tell, "own", idle=idle)
+        self.claims = Claims(stores, self._crew, self._tell, "own", idle=idle, kept=kept)
         self.claimed = Claimed("", 0, "")
         self.known = 0
         self._make = make
@@ -50,8 +52,8 @@ class Worker:
         assert self.stores.executions is not None
         return self.stores.executions
 
-    async def claim(self) -> RunState:
-        self.claimed = await self.claims.claim(RUN)
+    async def claim(self, before: int | None = None) -> RunState:
+        self.claimed = await self.claims.claim(RUN, before)
         self.known = self.claimed.known
         return RunState.from_json(unpacked(self.claimed.state))
 
@@ -210,10 +212,10 @@ async def test_a_workflow_is_told_of_what_it_did_not_ask_for(
     for call_id in [call.id for call in (await worker_state(worker, state)).calls]:
         await worker.perform("tool", call_id)
     await worker.perform("model")
-    await asyncio.wait_for(asked.wait(), 5)
+    await asyncio.wait_for(asked.wait(), 20)
     assert not worker.told.is_set()
     said.set()
-    await asyncio.wait_for(worker.told.wait(), 5)
+    await asyncio.wait_for(worker.told.wait(), 20)
     news = await worker.perform("answers")
     assert [form["type"] for form in unpacked(news.outcomes)] == ["decided"]
     await worker.claims.aclose()
@@ -224,12 +226,40 @@ async def test_a_run_that_waits_long_is_let_go_and_claimed_again(
 ) -> None:
     worker = Worker(stores[0], lambda: durable_agent(ran), idle=0.0)
     await worker.claim()
-    await asyncio.wait_for(worker.left.wait(), 5)
+    await asyncio.wait_for(worker.left.wait(), 20)
     with pytest.raises(LeaseLost):
         await worker.perform("model")
     await worker.claim()
     await worker.claims.aclose()
     assert len(worker.agents) == 2
+    # A workflow that hears of it would have it claimed again at once, and that for ever.
+    assert not worker.told.is_set()
+
+
+async def test_a_run_whose_claim_was_cut_off_is_let_go_in_its_time(
+    stores: list[Stores], ran: Path
+) -> None:
+    worker = Worker(stores[0], lambda: durable_agent(ran), idle=0.1)
+    await worker.claim()
+    again = asyncio.ensure_future(worker.claim())
+    await asyncio.sleep(0)
+    again.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await again
+    await asyncio.wait_for(worker.left.wait(), 20)
+    await worker.claims.aclose()
+
+
+async def test_a_pause_that_came_while_no_worker_had_the_run_is_heard(worker: Worker) -> None:
+    await worker.executions.answer(RUN, GivenAnswer("pause", "pause-1"))
+    await worker.claim(before=0)
+    # What comes of it may come after this answer; then the workflow is told, and asks again.
+    while not (await worker.perform("answers")).paused:
+        await asyncio.wait_for(worker.told.wait(), 20)
+        worker.told.clear()
+    # Whoever resumes it then does not want it to pause again.
+    await worker.claim(before=1)
+    assert not (await worker.perform("model")).paused
 
 
 async def worker_state(worker: Worker, state: RunState) -> RunState:

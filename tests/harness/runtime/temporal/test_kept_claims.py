@@ -49,10 +49,10 @@ class Till:
 
 @asynccontextmanager
 async def calling(
-    stores: Stores, till: Till
+    stores: Stores, till: Till, *, kept: float = 60.0
 ) -> AsyncIterator[tuple[Worker, str, asyncio.Future[News]]]:
     """A worker whose call, of this id, is under way for its workflow."""
-    worker = Worker(stores, till.agent)
+    worker = Worker(stores, till.agent, kept=kept)
     try:
         await worker.claim()
         await worker.perform("model")
@@ -67,9 +67,11 @@ async def calling(
 
 
 @asynccontextmanager
-async def paying(stores: Stores, till: Till) -> AsyncIterator[tuple[Worker, str]]:
+async def paying(
+    stores: Stores, till: Till, *, kept: float = 60.0
+) -> AsyncIterator[tuple[Worker, str]]:
     """A worker whose call, of this id, was given up while it is under way."""
-    async with calling(stores, till) as (worker, call_id, performing):
+    async with calling(stores, till, kept=kept) as (worker, call_id, performing):
         performing.cancel()
         with suppress(asyncio.CancelledError):
             await performing
@@ -102,6 +104,18 @@ async def test_once_another_has_the_run_it_is_not_taken_up_again(stores: list[St
         await worker.claim()
         assert not worker.claimed.kept
         assert till.cut.is_set()
+        await other.claims.aclose()
+
+
+async def test_it_goes_on_for_as_long_as_nobody_else_has_the_run(stores: list[Stores]) -> None:
+    till, other = Till(), Worker(stores[1], Till().agent)
+    async with paying(stores[0], till, kept=0.0) as (worker, _):
+        for _ in range(20):
+            # Reads are done in their order: it has been looked more than once by then.
+            await worker.executions.find(RUN)
+        assert not till.cut.is_set()
+        await other.claim()
+        await asyncio.wait_for(till.cut.wait(), 10)
         await other.claims.aclose()
 
 

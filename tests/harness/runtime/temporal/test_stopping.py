@@ -20,6 +20,7 @@ from web.harness.agent.agent import Agent
 from web.harness.runtime.agent_runtime import AgentRuntime
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.temporal.backend import TemporalBackend
+from web.harness.sessions.journal import GivenAnswer
 from web.harness.tools.functions import function_tool
 from web.harness.tools.tool import PermissionLevel
 from web.harness.values.events import RunResult
@@ -69,6 +70,25 @@ async def test_a_run_that_was_never_given_to_temporal_is_stopped_without_it(tmp_
         assert model.requests == []
         # The session is free for the next one.
         assert await runtime.status() is None
+
+
+class Unknown:
+    """Runs of which nobody knows what people said to them."""
+
+    async def answers(self, run_id: str) -> list[GivenAnswer]:
+        raise RuntimeError("This is a fault of the program.")
+
+
+async def test_a_fault_while_a_stop_is_waited_for_is_not_taken_for_a_stop(tmp_path: Path) -> None:
+    backend = TemporalBackend(f"temporal://127.0.0.1:9/default?events=sqlite:///{tmp_path}/a.db")
+    waiting = backend._unless_stopped(
+        Unknown(),  # type: ignore[arg-type]
+        "run",
+        asyncio.Event().wait(),
+        is_here=True,
+    )
+    with pytest.raises(RuntimeError, match="fault"):
+        await asyncio.wait_for(waiting, 10)
 
 
 @pytest.mark.full

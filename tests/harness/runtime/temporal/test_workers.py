@@ -15,7 +15,7 @@ from tests.support.temporal_runs import QUICK, TemporalPlace, claim_for_the_dead
 from web.harness.agent.agent import Agent
 from web.harness.agent.pausing import RunPaused
 from web.harness.runtime.agent_runtime import AgentRuntime
-from web.harness.runtime.backend import Missing, Turn, executions_of
+from web.harness.runtime.backend import Missing, Performed, Turn, executions_of
 from web.harness.runtime.handle import RunHandle
 from web.harness.runtime.temporal.backend import TemporalBackend, server_backend
 from web.harness.runtime.temporal.payloads import Bounds
@@ -270,6 +270,40 @@ async def test_while_no_worker_is_there_for_a_run_whoever_waits_for_it_is_told(
             await executions.answer("run", GivenAnswer("cancel", "stop"))
             performed = await asyncio.wait_for(performing, 20)
     assert performed.result.status == "cancelled"
+
+
+@pytest.mark.full
+async def test_a_worker_that_is_gone_counts_as_there_for_seconds_only(
+    place: TemporalPlace, ran: Path, tmp_path: Path
+) -> None:
+    """Temporal names it for minutes."""
+    told: asyncio.Queue[Missing] = asyncio.Queue()
+    async with (
+        opened(TemporalBackend(place.address)) as working,
+        opened(TemporalBackend(place.address, workers="elsewhere")) as server,
+        durable_agent(tmp_path / "own") as mine,
+    ):
+        executions = executions_of(await server.open())
+
+        async def begun(run_id: str) -> asyncio.Future[Performed]:
+            submission = Submission(run_id, LOCAL_IDENTITY, run_id, run_id, "Do it.")
+            await executions.submit(submission)
+            turn = Turn(mine, submission, alone=told.put_nowait)
+            return asyncio.ensure_future(server.perform(turn))
+
+        async def stopped(run_id: str, performing: asyncio.Future[Performed]) -> str:
+            await executions.answer(run_id, GivenAnswer("cancel", "stop"))
+            return (await asyncio.wait_for(performing, 30)).result.status
+
+        async with working.working(crew_of(working, lambda: durable_agent(ran)), grace=0):
+            assert await stopped("before", await begun("before")) == "cancelled"
+        performing = await begun("run")
+        async with asyncio.timeout(30):
+            while await told.get() != "worker":
+                pass
+        # It is stopped as where there never was one.
+        assert await stopped("run", performing) == "cancelled"
+    assert ran_in(tmp_path / "own") == []
 
 
 async def test_what_only_one_process_can_do_is_left_to_no_worker(

@@ -38,9 +38,9 @@ class Activities:
         self._claims = claims
 
     @activity.defn(name=CLAIM)
-    async def claim(self, run_id: str) -> Claimed:
+    async def claim(self, run_id: str, before: int | None = None) -> Claimed:
         async with _alive(), _told():
-            return await self._claims.claim(run_id)
+            return await self._claims.claim(run_id, before)
 
     @activity.defn(name=PERFORM)
     async def perform(self, task: Task) -> News:

@@ -23,7 +23,7 @@ from web.harness.runtime.given_answers import all_given, is_stopped
 from web.harness.runtime.performing import ended, last_cursor, perform_here, told_result
 from web.harness.runtime.sql import AddressedBackend
 from web.harness.runtime.temporal.address import read_address
-from web.harness.runtime.temporal.claims import IDLE_SECONDS, KEPT_SECONDS, Claims, Crew
+from web.harness.runtime.temporal.claims import Claims, Crew
 from web.harness.runtime.temporal.connection import Workflows, connect, missing_of, patiently
 from web.harness.runtime.temporal.payloads import HERE, Bounds, Start, Times
 from web.harness.runtime.temporal.worker import own_queue, working
@@ -38,15 +38,15 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS = 1.0
-"""After Temporal did not answer."""
-
 LOOK_SECONDS = 5.0
 """Between two looks whether Temporal answers, and whether workers are there for a run that is left
 to them."""
 
 BACK_SECONDS = 2.0
 """The same while something is missing."""
+
+UNTAKEN_SECONDS = 3.0
+"""What no worker takes up for so long is left alone: those that live take longer in no case."""
 
 GRACE_SECONDS = 30.0
 """For what is under way when a worker ends: long enough for most answers of a model."""
@@ -148,10 +148,11 @@ class TemporalBackend(AddressedBackend):
         executions, run_id = executions_of(stores), turn.run_id
         is_here = queue != self._read.queue
         times = self._times or (HERE if is_here else Times())
-        start = Start(run_id, queue, times, self._bounds)
+        start = Start(run_id, queue, times, self._bounds, before=turn.answers_before)
         async with AsyncExitStack() as stack:
             if turn.alone is not None:
-                await stack.enter_async_context(_beside(self._mind(turn.alone, is_here=is_here)))
+                minding = self._mind(turn.alone, run_id, is_here=is_here)
+                await stack.enter_async_context(_beside(minding))
             if is_here:
                 await stack.enter_async_context(self._serving(stores, turn, queue))
             elif self._listens:
@@ -177,7 +178,7 @@ class TemporalBackend(AddressedBackend):
             try:
                 either: set[asyncio.Future[Any]] = {working, leaving}
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-                return working.result() if working.done() else None
+                return working.result() if working.done() else leaving.result()
             finally:
                 working.cancel()
                 await see_through(ended(working))
@@ -189,7 +190,7 @@ class TemporalBackend(AddressedBackend):
             # Whoever performs it hears of it too, and keeps what was written until then; where it
             # can end it, this is cancelled.
             await asyncio.sleep(BACK_SECONDS)
-            if stopped and await self._missing(is_here=is_here):
+            if stopped and await self._missing(run_id, is_here=is_here):
                 return
 
     async def _end_here(self, stores: Stores, turn: Turn) -> Performed:
@@ -217,26 +218,22 @@ class TemporalBackend(AddressedBackend):
         """Performs the runs that are left to the workers of the address's queue, in this process.
 
         At the end, what is under way has `grace` seconds to finish; another worker goes on with the
-        rest. Raises as `open` and `perform`.
+        rest. Raises as `open`, and StoreError where Temporal cannot be reached or has not the
+        namespace.
         """
-        queue = self._read.queue
-        async with self._claiming(await self.open(), crew, queue, grace=grace):
+        stores, queue = await self.open(), self._read.queue
+        await (await self._workflows()).check()
+        async with self._claiming(stores, crew, queue, grace=grace):
             yield
 
     @asynccontextmanager
     async def _claiming(
-        self,
-        stores: Stores,
-        crew: Crew,
-        queue: str,
-        *,
-        grace: float = 0.0,
-        kept: float = KEPT_SECONDS,
+        self, stores: Stores, crew: Crew, queue: str, *, grace: float = 0.0
     ) -> AsyncIterator[None]:
         client, workflows = await self._connected(), await self._workflows()
         self._begin_to_look()
         own = own_queue(queue)
-        claims = Claims(stores, crew, workflows.tell, own, kept=kept)
+        claims = Claims(stores, crew, workflows.tell_at_last, own)
         async with working(client, queue, own, claims, grace=grace):
             yield
 
@@ -250,7 +247,8 @@ class TemporalBackend(AddressedBackend):
             async with AsyncExitStack() as stack:
                 if turn.alone is not None:
                     turn.alone(missing)
-                    await stack.enter_async_context(_beside(self._mind(turn.alone, is_here=True)))
+                    minding = self._mind(turn.alone, turn.run_id, is_here=True)
+                    await stack.enter_async_context(_beside(minding))
                 given = await patiently(lambda: self._given_to(turn), self._patience)
         if turn.alone is not None:
             turn.alone("")
@@ -278,8 +276,7 @@ class TemporalBackend(AddressedBackend):
         async def crew(execution: Execution) -> AsyncIterator[Turn]:
             yield turn
 
-        # Nobody else can take it: a call goes on for as long as that may help.
-        return self._claiming(stores, crew, queue, kept=IDLE_SECONDS)
+        return self._claiming(stores, crew, queue)
 
     async def _look(self) -> None:
         """Keeps `failure` true, and says so in the log."""
@@ -305,18 +302,18 @@ class TemporalBackend(AddressedBackend):
             return error
         return None
 
-    async def _mind(self, alone: Alone, *, is_here: bool) -> None:
-        """Says at each look what is missing; a worker counts as there for a while."""
+    async def _mind(self, alone: Alone, run_id: str, *, is_here: bool) -> None:
+        """Says at each look what is missing."""
         while True:
-            missing = await self._missing(is_here=is_here)
+            missing = await self._missing(run_id, is_here=is_here)
             alone(missing)
             await asyncio.sleep(BACK_SECONDS if missing else LOOK_SECONDS)
 
-    async def _missing(self, *, is_here: bool) -> Missing:
+    async def _missing(self, run_id: str, *, is_here: bool) -> Missing:
         """What a run that is performed here, or by others, waits for."""
         try:
             workflows = await self._workflows()
-            if not is_here and not await workflows.has_workers():
+            if not is_here and await _is_left_alone(workflows, run_id):
                 return "worker"
             await workflows.check()
         except StoreError as error:
@@ -330,6 +327,18 @@ class TemporalBackend(AddressedBackend):
         if self._client is None:
             self._client = await connect(self._read, self._converter)
         return self._client
+
+
+async def _is_left_alone(workflows: Workflows, run_id: str) -> bool:
+    """Whether nobody performs a run that is left to workers. One that was killed counts as there
+    for a minute more, but takes nothing up."""
+    if not await workflows.has_workers():
+        return True
+    untaken = await workflows.untaken(run_id)
+    if untaken:
+        await asyncio.sleep(UNTAKEN_SECONDS)
+        untaken &= await workflows.untaken(run_id)
+    return bool(untaken)
 
 
 def server_backend(
@@ -370,14 +379,5 @@ async def _pass_answers(
     async with aclosing(all_given(executions, run_id)) as answers:
         async for given in answers:
             for answer in given[known:]:
-                await _told(workflows, run_id, answer.key)
+                await workflows.tell_at_last(run_id, answer.key)
             known = len(given)
-
-
-async def _told(workflows: Workflows, run_id: str, key: str) -> None:
-    while True:
-        try:
-            return await workflows.tell(run_id, key)
-        except StoreError as error:
-            log.warning("An answer to a run cannot be passed on now: %s", error.message)
-            await asyncio.sleep(AGAIN_SECONDS)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import assert_never
 
 from web.harness.agent.pausing import RunPaused
@@ -35,9 +35,7 @@ from web.harness.sessions.journal import Execution, Recorded, Step
 from web.harness.sessions.journal_form import outcome_to_json
 from web.harness.sessions.opening import Stores
 from web.harness.tools.finishing import see_through
-from web.harness.values.errors import HarnessError, LeaseLost, NotFound
-
-log = logging.getLogger(__name__)
+from web.harness.values.errors import LeaseLost, NotFound, StoreError
 
 TURNS = 5
 """Of the event loop, until a run has heard what was put into its inbox."""
@@ -55,6 +53,7 @@ class Claim:
         crew: Callable[[Execution], AbstractAsyncContextManager[Turn]],
         tell: Callable[[str], Awaitable[None]],
         run_id: str,
+        before: int | None = None,
     ) -> None:
         self.run_id = run_id
         self.fence = 0
@@ -62,6 +61,7 @@ class Claim:
         self._stores = stores
         self._crew = crew
         self._tell = tell
+        self._before = before
         self._turn: Turn | None = None
         self._state: RunState | None = None
         self._lines: Lines | None = None
@@ -73,6 +73,8 @@ class Claim:
         self._waiters: list[asyncio.Future[None]] = []
         self._running: asyncio.Future[None] | None = None
         self._telling: asyncio.Future[None] | None = None
+        self._is_untold = False
+        self._is_let_go = False
         self._hearing: asyncio.Future[None] | None = None
 
     @property
@@ -110,12 +112,25 @@ class Claim:
 
     async def stand(self) -> RunState:
         """Where the run stands here. Raises LeaseLost where another has it."""
-        execution = await executions_of(self._stores).find(self.run_id)
-        if execution is None or execution.fence != self.fence:
+        if not await self._is_ours():
             raise LeaseLost("Another worker has the run.")
         if self._feed is not None:
             await self._feed.hand_new()
         return await self._settled_state()
+
+    async def is_needed(self) -> bool:
+        """Whether calls are under way here of which nobody else could tell what they did."""
+        calls = self._state.calls if self._state is not None else ()
+        if self.is_over or all(call.status != "running" for call in calls):
+            return False
+        try:
+            return await self._is_ours()
+        except StoreError:
+            return True  # Nobody else can take it now.
+
+    async def _is_ours(self) -> bool:
+        execution = await executions_of(self._stores).find(self.run_id)
+        return execution is not None and execution.fence == self.fence
 
     async def _settled_state(self) -> RunState:
         if self._lines is not None:
@@ -142,6 +157,7 @@ class Claim:
 
     async def aclose(self) -> None:
         """Stops the run here, as if the process had ended; twice is fine."""
+        self._is_let_go = True
         for task in (self._hearing, self._running, self._telling):
             if task is not None:
                 task.cancel()
@@ -189,6 +205,8 @@ class Claim:
             if execution is None:
                 raise NotFound(f"There is no run {self.run_id}.")
             async with self._crew(execution) as turn:
+                if turn.answers_before is None:
+                    turn = replace(turn, answers_before=self._before)
                 self._turn = turn
                 await self._check_fit(execution, turn)
                 await perform_here(self._stores, turn, self)
@@ -296,16 +314,17 @@ class Claim:
         return isinstance(outcome, CallsStarted)
 
     def tell(self) -> None:
-        """Has the workflow ask what was written."""
-        if self._telling is None or self._telling.done():
+        """Has the workflow ask what was written; of a run that is let go it asks with the next
+        answer."""
+        self._is_untold = not self._is_let_go
+        if self._is_untold and (self._telling is None or self._telling.done()):
             self._telling = asyncio.ensure_future(self._told())
 
     async def _told(self) -> None:
-        try:
+        # What happens meanwhile may come too late for what the workflow asks then.
+        while self._is_untold:
+            self._is_untold = False
             await self._tell(self.run_id)
-        except HarnessError as error:
-            # It hears of it with the next thing that happens, or from whoever waits for the run.
-            log.warning("A workflow could not be told of its run: %s", error.message)
 
 
 def _asked_by(action: Action) -> What | None:

@@ -19,7 +19,8 @@ IDLE_SECONDS = 600.0
 """A run that waits for a person so long is let go: with the answer, whoever is free claims it."""
 
 KEPT_SECONDS = 60.0
-"""A call goes on so long after its worker was given up, in case it is asked for the run again."""
+"""So often it is looked whether anybody else has a run whose worker was given up. A call of it goes
+on until then: only this worker could tell what it did, and may be asked for the run again."""
 
 Crew = Callable[[Execution], AbstractAsyncContextManager[Turn]]
 """Makes what a run is performed with, and closes it.
@@ -29,7 +30,8 @@ are told so in these words.
 """
 
 Tell = Callable[[str], Awaitable[None]]
-"""Tells the workflow of a run, by the run's id, that more was written than it asked for."""
+"""Tells the workflow of a run, by the run's id, that more was written than it asked for; returns
+when it was told."""
 
 
 class Claims:
@@ -57,9 +59,10 @@ class Claims:
         self._leaves = False
         self._empty = asyncio.Event()
 
-    async def claim(self, run_id: str) -> Claimed:
+    async def claim(self, run_id: str, before: int | None = None) -> Claimed:
         """Takes a run over from whoever had it; one that goes on here is taken up where it stands.
 
+        `before` is `Turn.answers_before`: a pause is heard that came while no worker had the run.
         Raises what the crew and the stores raise.
         """
         if (kept := await self._kept(run_id)) is not None:
@@ -67,7 +70,8 @@ class Claims:
         if self._leaves:
             raise LeaseLost("This worker ends.")
         await self.let_go(run_id)
-        claim = self._claims[run_id] = Claim(self._stores, self._crew, self._tell, run_id)
+        claim = Claim(self._stores, self._crew, self._tell, run_id, before)
+        self._claims[run_id] = claim
         try:
             state = await claim.open()
             claimed = Claimed(self._queue, claim.fence, packed(state.as_json()), claim.told)
@@ -114,9 +118,9 @@ class Claims:
             state = await claim.stand()
         except LeaseLost:
             return None
-        claimed = Claimed(self._queue, claim.fence, packed(state.as_json()), claim.told, kept=True)
-        self._let_rest(claim, self._idle)
-        return claimed
+        finally:
+            self._let_rest(claim, self._idle)
+        return Claimed(self._queue, claim.fence, packed(state.as_json()), claim.told, kept=True)
 
     async def let_go(self, run_id: str) -> None:
         """Stops a run here, as it is; somebody may claim it again."""
@@ -163,6 +167,12 @@ class Claims:
                 rest.cancel()
 
     def _rest_over(self, claim: Claim) -> None:
-        resting = asyncio.ensure_future(self._drop(claim))
+        resting = asyncio.ensure_future(self._drop_unless_needed(claim))
         self._resting.add(resting)
         resting.add_done_callback(self._resting.discard)
+
+    async def _drop_unless_needed(self, claim: Claim) -> None:
+        if await claim.is_needed():
+            self._let_rest(claim, self._kept_seconds)
+        elif not claim.is_busy:
+            await self._drop(claim)

@@ -11,7 +11,11 @@ from datetime import timedelta
 from functools import cache
 from typing import TypeVar
 
-from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.enums.v1 import (
+    PendingActivityState,
+    PendingWorkflowTaskState,
+    TaskQueueType,
+)
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, DescribeTaskQueueResponse
@@ -37,7 +41,14 @@ from web.harness.agent.pausing import RunPaused
 from web.harness.runtime.backend import Missing
 from web.harness.runtime.temporal.address import TemporalAddress
 from web.harness.runtime.temporal.payloads import Start
-from web.harness.runtime.temporal.workflow import ANSWERED, PAUSED, REFUSED, TAKEN, WORKFLOW
+from web.harness.runtime.temporal.workflow import (
+    ANSWERED,
+    CLAIM,
+    PAUSED,
+    REFUSED,
+    TAKEN,
+    WORKFLOW,
+)
 from web.harness.values.errors import HarnessError, StoreError
 
 T = TypeVar("T")
@@ -55,6 +66,9 @@ LOOK = timedelta(seconds=5)
 
 DECIDE = timedelta(seconds=5)
 """For a worker to say what a workflow does next; then another is asked."""
+
+AGAIN = 1.0
+"""Seconds after which a workflow is told again that could not be told."""
 
 EXIT_SECONDS = 0.2
 
@@ -189,6 +203,30 @@ class Workflows:
         pollers = (await self._described()).pollers
         return any(each.last_access_time.ToSeconds() > since for each in pollers)
 
+    async def untaken(self, run_id: str) -> frozenset[str]:
+        """What of a run's workflow a worker has to take up next, under names that stay the same for
+        as long as none does. A worker that lives takes it up at once.
+
+        Raises StoreError where Temporal cannot be reached.
+        """
+        handle = self._client.get_workflow_handle(self.id_of(run_id))
+        try:
+            found = (await handle.describe(rpc_timeout=LOOK)).raw_description
+        except RPCError as error:
+            if _is_of_nothing(error):
+                return frozenset()
+            raise _of_rpc(error) from error
+        claims = (
+            f"claim {each.activity_id}"
+            for each in found.pending_activities
+            if each.activity_type.name == CLAIM
+            and each.state == PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+        )
+        decision = found.pending_workflow_task
+        waits = decision.state == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
+        since = decision.scheduled_time.ToNanoseconds()
+        return frozenset((*claims, f"decision {since}") if waits else claims)
+
     async def check(self) -> None:
         """Raises StoreError where Temporal cannot be reached, or has not the namespace.
 
@@ -214,6 +252,18 @@ class Workflows:
         Raises StoreError where Temporal cannot be reached.
         """
         await self._signal(run_id, ANSWERED, [key])
+
+    async def tell_at_last(self, run_id: str, key: str = "", *, again: float = AGAIN) -> None:
+        """The same, trying again each so many seconds for as long as Temporal cannot be reached."""
+        failed = False
+        while True:
+            try:
+                return await self.tell(run_id, key)
+            except StoreError as error:
+                if not failed:
+                    log.warning("A workflow cannot be told of its run now: %s", error.message)
+                failed = True
+                await asyncio.sleep(again)
 
     async def take(self, run_id: str) -> None:
         """Tells a workflow that whoever had claimed its run is gone; see `RunWorkflow.taken`.

@@ -63,7 +63,8 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a workflow begins with; `claimed` and `told` where it goes on from another history."""
+    """What a workflow begins with; `claimed` and `told` where it goes on from another history.
+    `before` is `Turn.answers_before`."""
 
     run_id: str
     queue: str
@@ -71,6 +72,7 @@ class Start:
     bounds: Bounds = field(default_factory=Bounds)
     claimed: Claimed | None = None
     told: tuple[str, ...] = ()
+    before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,7 +253,7 @@ class RunWorkflow:
         start = timedelta(seconds=self._start.times.start)
         claiming: workflow.ActivityHandle[Claimed] = workflow.start_activity(
             CLAIM,
-            self._start.run_id,
+            args=[self._start.run_id, self._start.before],
             result_type=Claimed,
             task_queue=former or self._start.queue,
             schedule_to_start_timeout=start if former else None,

@@ -33,21 +33,23 @@ Turn = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class Done(NamedTuple):
-    """What came of work that is committed."""
+    """What came of work that is committed, and who hears of it in this process."""
 
     signals: Sequence[Signal]
     result: Any
 
 
 class Signalling:
-    """The signals of a transaction, each one once."""
+    """The signals of a transaction, each one once; `here` are those for this process too."""
 
     def __init__(self) -> None:
         self.signals: list[Signal] = []
+        self.here: list[Signal] = []
 
-    def signal(self, topic: str, key: str) -> None:
-        if (topic, key) not in self.signals:
-            self.signals.append((topic, key))
+    def signal(self, topic: str, key: str, *, here: bool = True) -> None:
+        for told in (self.signals, self.here) if here else (self.signals,):
+            if (topic, key) not in told:
+                told.append((topic, key))
 
 
 class _SqliteTransaction(Signalling):
@@ -124,7 +126,7 @@ class SqliteAtOnce:
             # Whoever is cancelled may have it begun by now.
             await self._do(self._roll_back)
             raise
-        return Done(transaction.signals, result)
+        return Done(transaction.here, result)
 
     async def version(self) -> tuple[int, int]:
         """Another one after each commit of any connection but this one."""
@@ -168,7 +170,7 @@ class SqliteAtOnce:
         except BaseException:
             self._roll_back()
             raise
-        return Done(transaction.signals, result)
+        return Done(transaction.here, result)
 
     def _roll_back(self) -> None:
         if self._connection is not None and self._connection.in_transaction:
@@ -253,12 +255,8 @@ class PostgresAtOnce:
             return done
 
     async def aclose(self) -> None:
-        while self._free:
-            connection = self._free.pop()
-            try:
-                await connection.close(timeout=CLOSE_SECONDS)
-            except Exception:
-                connection.terminate()
+        free, self._free = self._free, []
+        await asyncio.gather(*map(_closed, free))
 
     async def _write(self, connection: Any, work: Work[Any]) -> Done:
         await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
@@ -267,7 +265,14 @@ class PostgresAtOnce:
         if transaction.signals:
             await self._tell(transaction, transaction.signals)
         await connection.execute("COMMIT")
-        return Done(transaction.signals, result)
+        return Done(transaction.here, result)
+
+
+async def _closed(connection: Any) -> None:
+    try:
+        await connection.close(timeout=CLOSE_SECONDS)
+    except Exception:
+        connection.terminate()
 
 
 async def _rolled_back(connection: Any) -> bool:

@@ -199,7 +199,8 @@ async def write_batch(
     first = {run_id: runs[run_id].last + 1 for run_id in taken}
     for run_id in taken:
         if parts[run_id].pieces:
-            transaction.signal(event_rows.TOPIC, run_id)
+            # Here the log itself says more.
+            transaction.signal(event_rows.TOPIC, run_id, here=False)
     await transaction.do(
         "UPDATE harness_runs SET last = :last, ended = :ended, token = :token WHERE run_id = :run",
         [_run_row(run_id, parts[run_id], runs[run_id], token) for run_id in taken],

@@ -27,8 +27,9 @@ class Transaction(Protocol):
         """One statement, or the same one for each of several values."""
         ...
 
-    def signal(self, topic: str, key: str) -> None:
-        """Tells everybody who listens, on every server, once this is committed."""
+    def signal(self, topic: str, key: str, *, here: bool = True) -> None:
+        """Tells everybody who listens, on every server, once this is committed; on all others where
+        it is not for those `here`."""
         ...
 
 

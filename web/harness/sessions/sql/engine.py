@@ -155,6 +155,9 @@ class Engine:
         for background in self._background:
             background.cancel()
         await asyncio.gather(*self._background, *self._work, return_exceptions=True)
+        await self._dispose()
+
+    async def _dispose(self) -> None:
         await self._engine.dispose()
 
     async def whole(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -235,7 +238,7 @@ class Engine:
                     raise
         except (DBAPIError, PoolTimeout, OSError) as error:
             raise self._fault_of(error) from error
-        return Done(transaction.signals, result)
+        return Done(transaction.here, result)
 
     def _fault_of(self, error: Exception) -> StoreError:
         if isinstance(error, PoolTimeout):

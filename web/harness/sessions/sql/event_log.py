@@ -65,7 +65,7 @@ class _Batch:
 
 
 class SqlEventLog:
-    """The `EventLog` in a database, which stays its owner's.
+    """The `EventLog` in a database, which stays its owner's and has no other log in this process.
 
     An event gets its number in the commit and is shown after it, to the listener, to those who
     wait, and to other servers. One task writes the events and steps of all runs together, once in
@@ -363,13 +363,9 @@ class SqlEventLog:
         return _Batch(uuid.uuid4().hex, upto, parts, only)
 
     async def _write(self, batch: _Batch) -> Written:
-        self._followers.writing(frozenset(batch.parts))
-        try:
-            return await self._database.write_at_once(
-                lambda each: batches.write_batch(each, self._database, batch.parts, batch.token)
-            )
-        finally:
-            self._followers.writing(frozenset())
+        return await self._database.write_at_once(
+            lambda each: batches.write_batch(each, self._database, batch.parts, batch.token)
+        )
 
     def _settle(self) -> None:
         """Lets those go on whose events are all written, or forgotten."""

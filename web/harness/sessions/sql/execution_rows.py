@@ -64,6 +64,12 @@ class Head:
 def digest_of(form: JsonObject) -> str:
     """Of what a request asks for: its text and what is beside it."""
     asked = {name: form.get(name) for name in ("text", "attachments")}
+    if asked["attachments"]:
+        # A picture is the same with its bytes and where only its name is known.
+        asked["attachments"] = [
+            {("kept" if key == "length" else key): value for key, value in each.items()}
+            for each in asked["attachments"]
+        ]
     return hashlib.sha256(canonical(asked)).hexdigest()
 
 
@@ -193,7 +199,6 @@ async def end(transaction: Transaction, database: Database, run_id: str, result:
     )
     await transaction.do("DELETE FROM harness_answers WHERE run_id = :run", {"run": run_id})
     await _drop_answers_to_tools(transaction, run_id)
-    transaction.signal(ANSWERS, run_id)
 
 
 async def _drop_answers_to_tools(transaction: Transaction, run_id: str) -> None:

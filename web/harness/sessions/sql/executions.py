@@ -38,6 +38,9 @@ T = TypeVar("T")
 INLINE_STEPS = 50
 """Up to so many are made of rows at once; more go to a thread."""
 
+INLINE_RUNS = 10
+"""The same of runs, whose rows have more in them."""
+
 
 class SqlJournal:
     """The `RunJournal` of one run, under the fence that `SqlExecutions.begin` took.
@@ -125,6 +128,8 @@ class SqlExecutions:
         return execution, SqlJournal(self._log, run_id, fence)
 
     async def find(self, run_id: str) -> Execution | None:
+        if not can_be_kept(run_id):
+            return None
         row, pictures = await self._database.read(lambda each: _with_pictures(each, run_id))
         return None if row is None else execution_rows.execution_of(row, pictures)
 
@@ -143,7 +148,11 @@ class SqlExecutions:
         rows = await self._database.read(
             lambda each: execution_rows.unfinished(each, where, values)
         )
-        return [execution_rows.execution_of(row, None) for row in rows]
+
+        def made() -> list[Execution]:
+            return [execution_rows.execution_of(row, None) for row in rows]
+
+        return made() if len(rows) <= INLINE_RUNS else await asyncio.to_thread(made)
 
     async def recorded(self, run_id: str, *, newest: bool = False) -> Recorded | None:
         async def work(
@@ -268,6 +277,7 @@ class SqlExecutions:
             # Ended under this very fence: the connection was lost after the commit.
             if head.status != "ended":
                 await execution_rows.end(transaction, self._database, run_id, status)
+            transaction.signal(answer_rows.ANSWERS, run_id)
 
         return work
 

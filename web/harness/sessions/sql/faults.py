@@ -73,7 +73,8 @@ def sqlite_fault(error: BaseException) -> StoreError:
 def postgres_fault(error: BaseException) -> StoreError:
     """What an error of PostgreSQL or of the way to it means."""
     state = str(getattr(error, "sqlstate", None) or "")
-    if not state and any(kind.__name__ == "DataError" for kind in type(error.__cause__).__mro__):
+    if state.startswith("22"):
+        # What the driver says of it quotes the value.
         return StoreError("A value cannot be kept in PostgreSQL.", hint=KEPT)
     if not state or state.startswith(_LOST):
         return StoreError(
@@ -95,7 +96,7 @@ def postgres_fault(error: BaseException) -> StoreError:
         return StoreError(
             "The database takes no more connections.",
             hint=f"{KEPT} Raise max_connections, or run fewer servers.",
-            code="store_unavailable",
+            code="store_busy",
             transient=True,
         )
     if state == "25006":

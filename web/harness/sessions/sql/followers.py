@@ -44,12 +44,7 @@ class Followers:
         self._missed = asyncio.Event()
         """Set when any run may have changed."""
         self._finding = False
-        self._own: frozenset[str] = frozenset()
         self._stops: list[Callable[[], None]] = []
-
-    def writing(self, run_ids: frozenset[str]) -> None:
-        """Of these runs the next signals are our own: `wrote` says more."""
-        self._own = run_ids
 
     async def wait(self, run_id: str, after: int) -> None:
         while True:
@@ -124,7 +119,7 @@ class Followers:
             if not self._finding:
                 self._finding = True
                 self._database.spawn(self._find_changes())
-        elif run_id not in self._own:
+        else:
             self._wake(run_id, None)
             self._look(run_id)
 
@@ -177,13 +172,16 @@ class Followers:
             self._reading[run_id] = True
             return
         self._reading[run_id] = True
+        said = ""
         try:
             while self._reading[run_id] and run_id in self._cursors:
                 self._reading[run_id] = False
                 try:
                     await self._read_on(run_id)
                 except StoreError as error:
-                    logger.warning("A run cannot be followed for now: %s", error.message)
+                    if error.message != said:  # What is damaged stays so.
+                        said = error.message
+                        logger.warning("A run cannot be followed for now: %s", said)
                     await asyncio.sleep(AGAIN_SECONDS)
                     self._reading[run_id] = True
         finally:

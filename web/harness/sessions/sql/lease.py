@@ -178,7 +178,10 @@ class SqlLease(BaseLease):
     async def _release(self) -> None:
         async with self._one:
             try:
-                if not self.lost.is_set():
+                if self.lost.is_set():
+                    # The database may have it renewed all the same, and nobody heard so.
+                    give_up(self.holder)
+                else:
                     await self._database.write(
                         lambda each: leases.give_back(each, self.scope, self.holder)
                     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncpg
 
-from web.harness.sessions.sql.at_once import Done, PostgresAtOnce
+from web.harness.sessions.sql.at_once import CLOSE_SECONDS, Done, PostgresAtOnce
 from web.harness.sessions.sql.database import Transaction, Work
 from web.harness.sessions.sql.engine import PAUSES, Engine
 from web.harness.sessions.sql.faults import postgres_fault, unreachable
@@ -74,6 +74,14 @@ class PostgresDatabase(Engine):
         await super().aclose()
         await self._at_once.aclose()
 
+    async def _dispose(self) -> None:
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await super()._dispose()
+        except TimeoutError:
+            # A server that does not answer would be waited for with each connection anew.
+            await self._engine.dispose(close=False)
+
     async def _writes_at_once(self, work: Work[Any]) -> Done:
         try:
             return await self._at_once.write(work)
@@ -116,11 +124,11 @@ class PostgresDatabase(Engine):
         while True:
             try:
                 connection = await self._connect()
-            except StoreError as error:
-                logger.info("The database does not let us listen yet: %s", error.message)
-            else:
                 failures = 0
                 await self._hear(connection)
+            except Exception as error:
+                # Whatever it is: without this task nobody would hear of others any more.
+                logger.info("The database does not let us listen yet: %s", error)
             self.listening.clear()
             await asyncio.sleep(LISTEN_PAUSES[min(failures, len(LISTEN_PAUSES) - 1)])
             failures += 1
@@ -139,8 +147,6 @@ class PostgresDatabase(Engine):
                     await asyncio.wait_for(gone.wait(), PROBE_SECONDS)
                 except TimeoutError:
                     await connection.fetchval("SELECT 1")
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-            pass  # It is made anew.
         finally:
             connection.terminate()
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from web.harness.sessions.identity import HarnessIdentity, check_scope
+from web.harness.sessions.identity import HarnessIdentity, can_be_kept, check_scope
 from web.harness.sessions.records import (
     MAX_SESSION_BYTES,
     Change,
@@ -21,6 +22,7 @@ from web.harness.sessions.sql.database import Database, Row, Transaction
 from web.harness.sessions.sql.leases import Scope
 from web.harness.sessions.sql.rows import json_row
 from web.harness.values.json_form import json_copy
+from web.harness.values.messages import JsonObject
 
 TOPIC = "records"
 
@@ -191,6 +193,8 @@ class SqlBlobs:
 
     async def get(self, identity: HarnessIdentity, session_id: str, sha256: str) -> KeptBlob | None:
         check_scope(identity, session_id)
+        if not can_be_kept(sha256):
+            return None
         values = {**Scope(identity, session_id).values, "sha256": sha256}
         row = await self._database.read(
             lambda each: each.row(
@@ -236,6 +240,15 @@ def _record(row: Row) -> Record:
     return Record(
         str(session_id),
         float(place),
-        json.loads(body),
+        _body(body),
         None if deleted_at is None else float(deleted_at),
     )
+
+
+def _body(text: str) -> JsonObject:
+    """Empty for one that is damaged: it costs no other record."""
+    with contextlib.suppress(ValueError, RecursionError):
+        form = json.loads(text)
+        if isinstance(form, dict):
+            return form
+    return {}

@@ -203,7 +203,7 @@ class SqliteDatabase(Engine):
     async def _disconnect(self) -> None:
         """Whoever needs the file next opens it anew."""
         await self._at_once.disconnect()
-        await self._engine.dispose()
+        await self._dispose()
 
 
 async def open_sqlite(

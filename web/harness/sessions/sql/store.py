@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from web.harness.sessions.identity import HarnessIdentity, check_scope
 from web.harness.sessions.snapshot import SessionSnapshot
-from web.harness.sessions.sql import execution_rows, leases, session_rows
+from web.harness.sessions.sql import event_rows, execution_rows, leases, session_rows
 from web.harness.sessions.sql.cache import SnapshotCache
 from web.harness.sessions.sql.database import Database, Transaction
 from web.harness.sessions.sql.holders import (
@@ -149,8 +149,7 @@ class SqlSessionStore:
         async def work(transaction: Transaction) -> None:
             await self._take_for(transaction, scope, holder)
             await session_rows.remove(transaction, scope)
-            runs = await execution_rows.runs_of(transaction, scope)
-            await execution_rows.forget(transaction, [run_id for run_id, _ in runs])
+            await _forget_runs(transaction, await execution_rows.runs_of(transaction, scope))
             await leases.forget(transaction, scope)
 
         await self._database.write(work)
@@ -161,7 +160,7 @@ class SqlSessionStore:
         there = await execution_rows.runs_of(transaction, new)
         if any(status != "ended" for _, status in there):
             raise session_exists()
-        await execution_rows.forget(transaction, [run_id for run_id, _ in there])
+        await _forget_runs(transaction, there)
         await execution_rows.rename(transaction, old, new.session_id)
 
     async def _take_for(self, transaction: Transaction, scope: Scope, holder: str) -> None:
@@ -280,3 +279,9 @@ class SqlSessionStore:
     def _left_of_first(self) -> float:
         first = min((lease.until for lease, _ in self._held.values()), default=math.inf)
         return max(first - time.monotonic(), 0.0)
+
+
+async def _forget_runs(transaction: Transaction, runs: Sequence[tuple[str, str]]) -> None:
+    """With their events: without the runs nobody could find them any more."""
+    for run_id, _ in runs:
+        await event_rows.forget(transaction, run_id)
