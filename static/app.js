@@ -11,6 +11,7 @@ import { timesFor } from "./feed.js";
 import { Live } from "./live.js";
 import { Log } from "./log.js";
 import { Page } from "./parts.js";
+import { retryNow, retryPictures } from "./pictures.js";
 import { randomId } from "./random.js";
 import { Surroundings } from "./surroundings.js";
 import { placeToasts } from "./toasts.js";
@@ -57,9 +58,12 @@ const live = new Live(page, [chat, "chats"], timesFor(Number(body.dataset.beatSe
   state(state) {
     banner.connection(state);
     body.dataset.link = state;
-    if (state === "live") reachable();
+    if (state !== "live") return;
+    reachable();
+    retryNow();
   },
 });
+retryPictures();
 
 // ---- Forms -----------------------------------------------------------------------------------
 
@@ -129,7 +133,7 @@ function answered(form, { xhr }) {
     if (address.endsWith(`/chats/${chat}/delete`) && chat && !next) location.assign("/");
   }
   const put = address.endsWith("/take-back") && parsed(xhr.responseText)[0];
-  if (put) composer?.put(put.value);
+  if (put) composer?.put(put.value, true);
   if (!form.isConnected) tellAnyway(xhr.getResponseHeader("HX-Trigger"));
 }
 

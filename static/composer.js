@@ -9,6 +9,7 @@ export class Composer {
     this.form = form;
     this.box = find("textarea[name=text]", form);
     this.requestId = find("input[name=request_id]", form);
+    this.draft = find("input[name=draft]", form); // not in a chat that is new
     this.saved = this.box.defaultValue; // what the server has
     this.composed = -Infinity; // when an IME composition ended, on the clock of events
     this.tooLong = false; // more than a message may have
@@ -62,6 +63,7 @@ export class Composer {
       if (!answer.ok) return;
       this.saved = text;
       writeDraft(chat, this.box.value === text ? null : this.box.value, text);
+      if (this.spent) this.saveOnServer(); // it was on its way when the message went
     } catch {
       // Not reachable: this browser keeps it, and the next change tries again.
     }
@@ -140,6 +142,8 @@ export class Composer {
     if (!again) this.along = undefined;
     this.along ??= { ids: this.chips, rows: document.querySelectorAll(".upload[data-taken]") };
     this.tried = this.box.value;
+    // What the server has may be an earlier state of this, or what another tab typed since.
+    if (this.draft) this.draft.value = this.saved === this.tried ? "" : this.saved;
   }
 
   /** After a request that did not succeed. `heard` says that the server took nothing. */
@@ -186,9 +190,11 @@ export class Composer {
     this.typed();
   }
 
-  /** Puts text before what is there. */
-  put(text) {
-    if (text) this.box.value = this.box.value.trim() ? `${text}\n\n${this.box.value}` : text;
+  /** Puts text before what is there; `kept` says that the server has done so with its draft. */
+  put(text, kept = false) {
+    const before = (there) => [text, there].filter((part) => part.trim()).join("\n\n");
+    if (kept) this.saved = before(this.saved);
+    if (text) this.box.value = before(this.box.value);
     this.typed();
     this.box.focus();
   }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from tests.support.scripted_provider import ScriptedProvider, says
 from tests.support.stores import session_of
 from tests.ui.test_durable_chats import another_server, cut_off, endless
 from web.app import create_app
+from web.chats.journal.journal import TurnTakenBack, entry_to_event
 from web.harness.sessions.identity import LOCAL_IDENTITY
 from web.harness.sessions.snapshot import SessionSnapshot
 from web.harness.values.config import ModelName
@@ -25,6 +28,7 @@ from web.settings import Settings
 pytestmark = pytest.mark.anyio
 
 PICTURE = png(40, 30)
+PLAN = {"name": "plan.png", "data": base64.b64encode(PICTURE).decode()}
 
 
 async def attach(server: AppServer, chat: str) -> None:
@@ -87,6 +91,109 @@ async def test_a_picture_attached_by_one_server_goes_with_the_message_sent_by_an
         await until(asked)
         await at_rest(two, chat)
         assert pictures(provider) == [PICTURE]
+
+
+def box_of(page: str) -> str:
+    return page.split('id="message"')[1].split(">", 1)[1].split("</textarea>")[0].strip()
+
+
+async def taken_back(server: AppServer, chat: str, run: str) -> None:
+    """Takes a message that waits back into the box."""
+    address = f"/chats/{chat}/queue/{run}/take-back"
+    answer = await server.client.post(address, headers={"HX-Request": "true"})
+    assert answer.status_code == 200, answer.text
+    assert "Look" in answer.text
+    assert (await server.events(run))[-1].data["reason"] == "taken_back"
+
+
+@pytest.mark.full
+async def test_a_picture_that_waits_is_taken_back_by_another_server_and_sent_again(
+    stage: Restarts,
+) -> None:
+    provider = ScriptedProvider(endless("Half ").answers[0], says("A plan."))
+    async with stage.server(provider) as one, stage.server(provider) as two:
+        chat = await one.new_chat()
+        first = await one.send(chat, "Tell me")
+        await one.wait_for(first, "text_delta")
+        run = await one.send(chat, "Look", queue=True, attachments=[PLAN])
+        await shows(two, chat, f"/queue/{run}/take-back")
+        await taken_back(two, chat, run)
+        await shows(one, chat, 'id="at-')
+        assert (await one.client.post(f"/api/runs/{first}/stop")).status_code == 202
+        await at_rest(two, chat)
+        await send_it(two, chat)
+        told = await at_rest(two, chat)
+        assert [each["role"] for each in told["messages"]].count("user") == 2
+        assert pictures(provider) == [PICTURE]
+
+
+async def test_a_picture_that_waits_is_taken_back_after_a_restart(stage: Restarts) -> None:
+    async with stage.server(endless("Half ")) as server:
+        chat = await server.new_chat()
+        await server.wait_for(await server.send(chat, "Tell me"), "text_delta")
+        run = await server.send(chat, "Look", queue=True, attachments=[PLAN])
+    async with stage.server(endless("More ")) as server:
+        await shows(server, chat, f"/queue/{run}/take-back")
+        await taken_back(server, chat, run)
+        await shows(server, chat, 'id="at-')
+
+
+@pytest.mark.parametrize("known", [True, pytest.param(False, marks=pytest.mark.full)])
+async def test_what_a_server_that_is_killed_took_back_is_in_the_box_once(
+    stage: Restarts, known: bool
+) -> None:
+    """The journal knows of it already, or does not."""
+    async with stage.server(endless("Half ")) as server:
+        chat = await server.new_chat()
+        await server.wait_for(await server.send(chat, "Tell me"), "text_delta")
+        run = await server.send(chat, "Look", queue=True, attachments=[PLAN])
+        await server.client.post(f"/chats/{chat}/draft", data={"text": "typed"})
+    async with another_server(stage) as other:
+        await other.records.update(
+            LOCAL_IDENTITY,
+            chat,
+            lambda row: row and replace(row, body=row.body | {"taking_back": [run]}),
+        )
+        if known:
+            other.events.append(f"journal-of-{chat}", [entry_to_event(TurnTakenBack(run))])
+            await other.events.flush(f"journal-of-{chat}")
+    for _ in range(2):
+        async with stage.server(endless("More ")) as server:
+            page = await page_of(server, chat)
+            assert box_of(page) == "Look\n\ntyped"
+            assert page.count('id="at-') == 1
+            assert not (await server.chat(chat))["queue"]
+
+
+@pytest.mark.full
+async def test_what_a_server_that_is_killed_took_back_is_in_the_box_of_another(
+    stage: Restarts,
+) -> None:
+    async with another_server(stage) as other, stage.server(endless("Half ")) as server:
+        chat = await server.new_chat()
+        await server.wait_for(await server.send(chat, "Tell me"), "text_delta")
+        run = await server.send(chat, "Look", queue=True, attachments=[PLAN])
+        await other.records.update(
+            LOCAL_IDENTITY,
+            chat,
+            lambda row: row and replace(row, body=row.body | {"taking_back": [run]}),
+        )
+        other.events.append(f"journal-of-{chat}", [entry_to_event(TurnTakenBack(run))])
+        await other.events.flush(f"journal-of-{chat}")
+        page = await shows(server, chat, 'id="at-')
+        assert box_of(page) == "Look"
+
+
+async def test_what_is_taken_back_is_in_the_draft_before_the_page_hears_of_it(
+    stage: Restarts,
+) -> None:
+    async with stage.server(endless("Half ")) as server:
+        chat = await server.new_chat()
+        await server.wait_for(await server.send(chat, "Tell me"), "text_delta")
+        run = await server.send(chat, "Look", queue=True)
+        await server.client.post(f"/chats/{chat}/draft", data={"text": "typed"})
+        await taken_back(server, chat, run)
+        assert box_of(await page_of(server, chat)) == "Look\n\ntyped"
 
 
 @pytest.mark.full

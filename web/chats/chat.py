@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from web.chats.parts.channel import Channel
 from web.chats.parts.command_list import CommandList
 from web.chats.parts.kinds import Behind, ChatState, Grant, Head, Queued
 from web.chats.parts.offer_kinds import Attachment
-from web.chats.records.attachments import shown_attachment
+from web.chats.records.attachments import PendingAttachment, shown_attachment
 from web.chats.records.blobs import BlobStore, InMemoryBlobs
 from web.chats.records.block_forms import without_bytes
 from web.chats.records.records import UNTITLED, ChatRecord
@@ -41,6 +41,17 @@ class Turn:
     model: str
     request_id: str
     attachments: tuple[AttachedBlock, ...] = ()
+    took: tuple[str, ...] = ()
+    """By their ids, what was attached to the chat's next message and went with this one."""
+    draft: str = ""
+    """The chat's draft that it was written as, where that is not its text."""
+    at: float = 0.0
+    """When it was sent, in seconds since the epoch; 0 where that is not known."""
+
+    def without_draft(self, record: ChatRecord) -> ChatRecord:
+        """A chat's record once this was sent: a draft is none any more, if it was this message."""
+        went = record.draft in (self.text, self.draft)
+        return replace(record, draft="") if went else record
 
 
 @dataclass(slots=True, eq=False)
@@ -77,6 +88,8 @@ class Chat:
     """What it has used up; as with `permissions`, the first turn reads the session's."""
     attached: dict[str, tuple[AttachedBlock, ...]] = field(default_factory=dict)
     """By run, what came with its message: for the record, as the conversation gets shorter."""
+    taken_back: dict[str, Turn] = field(default_factory=dict)
+    """By run, messages that waited and were taken back, as far as the journal told of it."""
     files: ChatFiles | None = None
     """Its folder of files, once somebody looked into it; the application makes it."""
 
@@ -127,13 +140,20 @@ class Chat:
     def show_head(self) -> None:
         self.channel.put("head-line", "head", Head(self.title, self.record.model))
 
+    @property
+    def pending(self) -> tuple[PendingAttachment, ...]:
+        """What is attached to the next message. The record of a chat may still have what went with
+        a message whose server was killed then: that goes with no other."""
+        went = {id for turn in self.requests.values() for id in turn.took}
+        return tuple(each for each in self.record.attachments if each.id not in went)
+
     def show_attachments(self) -> None:
-        """Brings what is attached to the next message up to what the record says."""
-        ids = {attachment_part(each.id) for each in self.record.attachments}
+        """Brings what is attached to the next message up to what is known of it."""
+        ids = {attachment_part(each.id) for each in self.pending}
         for part in self.channel.slot("attached"):
             if part.id not in ids:
                 self.channel.remove(part.id)
-        for each in self.record.attachments:
+        for each in self.pending:
             shown = Attachment(each.id, shown_attachment(each.block))
             self.channel.put(attachment_part(each.id), "attached", shown)
 

@@ -47,6 +47,7 @@ def chat_page(
     composer = form(
         action,
         '<input type="hidden" name="request_id" value="from-the-page">'
+        '<input type="hidden" name="draft">'
         f'<textarea name="text" {kept}>\n{escape(draft)}</textarea><button>Send</button>',
         "data-composer",
     )

@@ -289,3 +289,20 @@ async def test_a_file_that_is_there_is_counted_once(stage: Stage) -> None:
     await expect(chips(page)).to_have_count(10)
     going.set()
     await expect(page.locator(".upload[data-taken]")).to_have_count(0)
+
+
+async def test_a_picture_that_met_a_server_that_was_down_comes_by_itself(stage: Stage) -> None:
+    stage.allow_refusals()
+    page = await stage.open(f"/chats/{await stage.server.new_chat()}")
+    failing = 2
+
+    async def refuse(route: Route) -> None:
+        nonlocal failing
+        failing -= 1
+        await (route.fulfill(status=503) if failing >= 0 else route.continue_())
+
+    await page.route("**/blobs/*", refuse)
+    await page.set_input_files("[data-attach]", [file("plan.png", PNG)])
+    await expect(chips(page)).to_have_count(1)
+    await page.wait_for_function("() => document.querySelector('.attachment img').naturalWidth > 0")
+    assert failing < 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.pictures import picture
@@ -33,6 +35,7 @@ TURN = Turn("r1", "hello\n**you**", "demo:demo", "q1", (FILE, LARGE))
 
 ENTRIES: tuple[Entry, ...] = (
     TurnSent(TURN),
+    TurnSent(replace(TURN, took=("a1", "a2"), draft="hello", at=2.5)),
     TurnBegun(TURN, 12.5, "r0"),
     TurnBegun(TURN, 12.5, retold=True),
     TurnTakenBack("r1"),

@@ -45,8 +45,10 @@ def test_what_one_changed_counts_and_what_nobody_changed_stays(
 ) -> None:
     before, here, there = parts(base), parts(ours), parts(theirs)
     expected = {name: there[name] if here[name] == before[name] else here[name] for name in before}
-    if ours.place != base.place:
-        expected["draft"] = here["draft"]  # It went with the message that was sent.
+    if before["place"] not in (here["place"], there["place"]):
+        expected["place"] = max(here["place"], there["place"])
+    if not here["draft"]:
+        expected["draft"] = there["draft"] if there["draft"] != before["draft"] else ""
     for name in before:
         # Taken off there and changed here, or the other way round: what was changed here stays.
         if name.startswith("server") and here[name] != before[name]:

@@ -215,13 +215,20 @@ async def test_settings_that_do_not_fit_are_refused() -> None:
 
 
 async def test_a_draft_is_kept_until_it_is_sent() -> None:
-    async with chat_room(ScriptedProvider(says("x"))) as room:
+    async with chat_room(ScriptedProvider(*map(says, "xyz"))) as room:
         chat = await room.new_chat()
         await room.chats.keep_draft(chat, "half a sent")
         kept = await room.records.get(LOCAL_IDENTITY, chat.id)
         assert kept is not None
         assert kept.draft == "half a sent"
-        await room.result((await room.say(chat)).run_id)
+        turn = await room.chats.send(chat, "a program's", queue=True)
+        assert chat.record.draft == "half a sent"
+        await room.result(turn.run_id)
+        turn = await room.chats.send(chat, "half a sentence", queue=True, draft="half a sent")
+        assert chat.record.draft == ""
+        await room.result(turn.run_id)
+        await room.chats.keep_draft(chat, "whole")
+        await room.result((await room.chats.send(chat, "whole", queue=True)).run_id)
         assert chat.record.draft == ""
 
 

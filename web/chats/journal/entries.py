@@ -34,7 +34,8 @@ class Entries:
                 self._take_sent(chat, entry)
             case TurnTakenBack():
                 is_retry = self._replaces.pop(entry.run_id, None) is not None
-                chat.dequeue(entry.run_id)
+                if (turn := chat.dequeue(entry.run_id)) is not None:
+                    chat.taken_back[turn.run_id] = turn
                 if entry.unsent:
                     self._withdrawn.discard(entry.run_id)
                 if entry.unsent or is_retry:  # It can be asked for again.

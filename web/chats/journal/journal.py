@@ -310,6 +310,9 @@ def _turn_form(turn: Turn) -> JsonObject:
         "model": turn.model,
         "request_id": turn.request_id,
         "attachments": blocks_to_json(turn.attachments),
+        **({"took": list(turn.took)} if turn.took else {}),
+        **({"draft": turn.draft} if turn.draft else {}),
+        **({"at": turn.at} if turn.at else {}),
     }
 
 
@@ -321,4 +324,7 @@ def _turn(form: Any) -> Turn:
         fields.text("model"),
         fields.text("request_id"),
         blocks_from_json(fields.items("attachments", [])),
+        tuple(map(str, fields.items("took", []))),
+        fields.text("draft", ""),
+        fields.number_or_none("at") or 0.0,
     )

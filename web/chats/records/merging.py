@@ -13,25 +13,26 @@ from web.harness.values.messages import JsonObject
 NAMES = ("grants", "tools_off", "skills_off")
 """Fields that are sets of names, in rising order."""
 
-LISTS = ("attachments", "servers")
+LISTS = ("attachments", "servers", "taking_back")
 """Fields whose entries come and go each for itself."""
 
 
 def merged(base: Record | None, ours: Record, theirs: Record) -> Record:
     """`theirs`, the row as it is, with what changed from `base` to `ours`.
 
-    Where both changed the same it is ours. Without a base all of ours counts.
+    Where both changed the same it is ours, except that a draft which is gone here gives way to one
+    that was typed there, and that the higher place counts, which is that of the newest message.
+    Without a base all of ours counts.
     """
     if base is None:
         return ours
     body = _fields(base.body, ours.body, theirs.body)
-    sent = ours.place != base.place
-    if sent and "draft" in ours.body:
-        # A message that is sent takes the draft along, also one that another server has kept.
-        body["draft"] = ours.body["draft"]
+    place = theirs.place if ours.place == base.place else ours.place
+    if base.place not in (ours.place, theirs.place):
+        place = max(ours.place, theirs.place)
     return replace(
         theirs,
-        place=ours.place if sent else theirs.place,
+        place=place,
         body=body,
         deleted_at=theirs.deleted_at if ours.deleted_at == base.deleted_at else ours.deleted_at,
     )
@@ -50,6 +51,9 @@ def _field(name: str, base: Any, ours: Any, theirs: Any) -> Any:
         return sorted(merged_entries(base or (), ours or (), theirs or ()))
     if name in LISTS:
         return merged_entries(base or (), ours or (), theirs or ())
+    if name == "draft" and not ours:
+        # It went with a message, or was emptied: what was typed on another server since stays.
+        return theirs if theirs != base else ours
     if all(isinstance(each, dict) for each in (base, ours, theirs)):
         return _fields(base, ours, theirs)
     return theirs if ours == base else ours

@@ -26,8 +26,9 @@ class ChatRecord:
     switched off, `skills_off` those of skills. `attachments` go with the draft. `setup` are limits
     of its own. `memory` says whether it uses what is remembered beyond a chat. `grants` are the
     tools that a person allowed for it, `servers` the entries of its own MCP servers without their
-    secrets, as `mcpServers` has them. `state` is what the side bar shows of a chat that nobody
-    has opened.
+    secrets, as `mcpServers` has them. `taking_back` are the runs of messages that a person takes
+    back, until what they said is in the draft. `state` is what the side bar shows of a chat that
+    nobody has opened.
     """
 
     id: str
@@ -46,6 +47,7 @@ class ChatRecord:
     memory: bool = False
     grants: tuple[str, ...] = ()
     servers: tuple[JsonObject, ...] = ()
+    taking_back: tuple[str, ...] = ()
     state: ChatState = "idle"
     stored: Record | None = field(default=None, compare=False, repr=False)
     """The row that this was made from, if any: what is different from it was changed here."""

@@ -189,12 +189,14 @@ class Chats(Unloading, Composing, Answering):
         model: str = "",
         attached: bool = False,
         attachments: Sequence[AttachedBlock] = (),
+        draft: str = "",
     ) -> Turn:
         """Sends a message; see `Turns.send`. A model given here is the chat's from now on.
 
         Returns when it is stored; where it could not be, it was not sent (StoreError).
         It takes `attachments` along, or with `attached` what a person has attached to the chat's
-        next message, and the skill that it calls by its name.
+        next message, and the skill that it calls by its name. `draft` is what the message was kept
+        as while it was written: the chat's draft is none any more if it is that, or the text.
         """
         # A message that is refused changes nothing, the model neither.
         model = self._offered(model or chat.record.model)
@@ -202,16 +204,24 @@ class Chats(Unloading, Composing, Answering):
         called = await self.skills.called(chat, text)
         if not queue:
             await self._turns.settle(chat)
-        pending = chat.record.attachments if attached else ()
+        pending = chat.pending if attached else ()
         blocks = tuple(each.block for each in pending) if attached else tuple(attachments)
         blocks += tuple(each for each in called if each not in blocks)
         self.limits.attachments.check(blocks)
-        turn = Turn(self._run_id(chat), text, model, request_id or self._new_id(), blocks)
+        turn = Turn(
+            self._run_id(chat),
+            text,
+            model,
+            request_id or self._new_id(),
+            blocks,
+            tuple(each.id for each in pending),
+            draft if len(draft) <= self.limits.max_draft_chars else "",
+            self._now(),
+        )
         stands = self._turns.send(chat, turn, queue=queue)
         if stands is turn:
             # At once: what is sent or attached while this is written is another message's.
-            left = tuple(each for each in chat.record.attachments if each not in pending)
-            chat.record = replace(chat.record, attachments=left)
+            chat.record = replace(chat.record, attachments=chat.pending)
             chat.show_attachments()
             chat.keep_pictures(attachments)
             await chat.blobs.flush()
@@ -254,16 +264,6 @@ class Chats(Unloading, Composing, Answering):
 
     def stop(self, chat: Chat, run_id: str) -> None:
         self._turns.stop(chat, run_id)
-
-    async def take_back(self, chat: Chat, run_id: str) -> str:
-        """Takes a waiting message out of the queue; returns its text. Raises NotFound, and
-        SessionConflict where another server began with it first.
-
-        Its attachments are the next message's again.
-        """
-        turn = await self._turns.take_back(chat, run_id)
-        await self._attached(chat, turn.attachments)
-        return turn.text
 
     async def change(
         self,
@@ -322,7 +322,8 @@ class Chats(Unloading, Composing, Answering):
         self.side_bar(chat.identity).put(f"r-{chat.id}", "chats", row, rank=-chat.record.order)
 
     async def _sent(self, chat: Chat, turn: Turn) -> None:
-        record = replace(chat.record, order=self._now(), draft="", model=turn.model)
+        record = turn.without_draft(chat.record)
+        record = replace(record, order=self._now(), model=turn.model)
         if not record.title:
             title = title_of(turn.text) or title_of_attached(turn.attachments)
             record = replace(record, title=title)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from web.chats.chat import Chat
+from web.chats.chat import Chat, Turn
 from web.chats.journal.journal import Attached
 from web.chats.records.attachments import PendingAttachment
 from web.chats.records.chat_limits import ChatLimits
 from web.chats.records.records import ChatRecord
 from web.chats.records.titles import checked_draft
 from web.chats.runs.turns import Turns
-from web.harness.values.errors import StoreError
+from web.harness.values.errors import HarnessError, StoreError
 from web.harness.values.messages import AttachedBlock
 
 
@@ -38,7 +38,7 @@ class Composing(ABC):
 
     def check_attachments(self, chat: Chat | None, blocks: Sequence[AttachedBlock]) -> None:
         """Raises what `attach` would raise; without a chat, for a new one."""
-        pending = chat.record.attachments if chat is not None else ()
+        pending = chat.pending if chat is not None else ()
         self.limits.attachments.check([*(each.block for each in pending), *blocks])
 
     async def detach(self, chat: Chat, attachment_id: str) -> None:
@@ -47,16 +47,68 @@ class Composing(ABC):
         await self._write(chat, replace(chat.record, attachments=tuple(left)))
         chat.show_attachments()
 
+    async def take_back(self, chat: Chat, run_id: str) -> str:
+        """Takes a waiting message out of the queue; returns its text. Raises NotFound, and
+        SessionConflict where another server began with it first.
+
+        Its text is before the draft then, and its attachments are the next message's again.
+        """
+        begins = run_id not in chat.record.taking_back
+        if begins and any(each.run_id == run_id for each in chat.queue):
+            # First that it is to come back: whoever loads the chat after a crash sees to it.
+            taking_back = (*chat.record.taking_back, run_id)
+            await self._write(chat, replace(chat.record, taking_back=taking_back))
+        try:
+            turn = await self._turns.take_back(chat, run_id)
+        except HarnessError:
+            if begins:
+                await self._not_taken_back(chat, run_id)
+            raise
+        await self._came_back(chat, turn)
+        return turn.text
+
+    async def _settle_taking_back(self, chat: Chat, run_ids: Iterable[str]) -> None:
+        """Brings to its end what a server that was killed took back."""
+        for run_id in run_ids:
+            if run_id not in chat.record.taking_back:
+                continue
+            try:
+                turn = chat.taken_back.get(run_id) or await self._turns.take_back(chat, run_id)
+            except HarnessError:
+                await self._not_taken_back(chat, run_id)
+            else:
+                await self._came_back(chat, turn)
+
+    async def _not_taken_back(self, chat: Chat, run_id: str) -> None:
+        if run_id in chat.record.taking_back:
+            await self._write(chat, _settled(chat.record, run_id))
+
+    async def _came_back(self, chat: Chat, turn: Turn) -> None:
+        # Under the same ids whoever does it: another server may do so at the same time.
+        ids = [f"{turn.run_id}-{at}" for at in range(len(turn.attachments))]
+        new = tuple(map(PendingAttachment, ids, turn.attachments))
+        await self._write_attached(chat, new)
+        if turn.run_id not in chat.record.taking_back:
+            return  # It has done so.
+        record = _settled(chat.record, turn.run_id)
+        draft = before_draft(record.draft, turn.text)
+        attachments = (*(each for each in record.attachments if each.id not in ids), *new)
+        await self._write(chat, replace(record, draft=draft, attachments=attachments))
+        chat.show_attachments()
+
     async def _attached(self, chat: Chat, blocks: Sequence[AttachedBlock]) -> None:
-        new = [PendingAttachment(self._new_id(), block) for block in blocks]
+        new = tuple(PendingAttachment(self._new_id(), block) for block in blocks)
+        await self._write_attached(chat, new)
+        attachments = (*chat.record.attachments, *new)
+        await self._write(chat, replace(chat.record, attachments=attachments))
+        chat.show_attachments()
+
+    async def _write_attached(self, chat: Chat, new: Sequence[PendingAttachment]) -> None:
         for each in new:
             self._turns.journal.write(chat, Attached(each.id, each.block))
         await chat.blobs.flush()
         # The record has their ids alone: first what they are.
         await self._turns.journal.flush(chat)
-        attachments = (*chat.record.attachments, *new)
-        await self._write(chat, replace(chat.record, attachments=attachments))
-        chat.show_attachments()
 
     async def keep_draft(self, chat: Chat, text: str) -> None:
         """Remembers what is typed and not sent. Raises LimitExceeded; then the last one stays."""
@@ -80,3 +132,13 @@ class Composing(ABC):
     def check_draft(self, text: str) -> None:
         """Raises what `keep_draft` would raise."""
         checked_draft(text, self.limits.max_draft_chars)
+
+
+def before_draft(draft: str, text: str) -> str:
+    """A text before what is typed and not sent."""
+    return "\n\n".join(part for part in (text, draft) if part.strip())
+
+
+def _settled(record: ChatRecord, run_id: str) -> ChatRecord:
+    left = tuple(each for each in record.taking_back if each != run_id)
+    return replace(record, taking_back=left)

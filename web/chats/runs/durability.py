@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from web.chats.chat import Chat, Turn
+from web.chats.journal.picture_bytes import turn_with_bytes
 from web.harness.agent.agent import Agent
 from web.harness.runtime.backend import Backend, executions_of
 from web.harness.runtime.fitting import fitting_of
@@ -62,6 +63,9 @@ class Durability:
         """Has no server begin with a message that waits; False where one was first: then there is a
         run. Raises StoreError."""
         executions, run_id = await self.executions(), turn.run_id
+        # It is the request that whoever begins with it makes, bytes and all: nobody could read it
+        # without, and another one would be refused.
+        turn = await turn_with_bytes(chat, turn)
         about: JsonObject = {TAKEN_BACK: True}
         # The first to submit a run decides what it is: all others are given the same.
         taken = await executions.submit(

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from web.chats.chat import Chat, Turn
-from web.chats.journal.journal import TurnBegun
+from web.chats.journal.journal import TurnBegun, TurnTakenBack
 from web.chats.journal.picture_bytes import turn_with_bytes
 from web.chats.parts.halted_kinds import HaltedWhy
 from web.chats.runs.abandoning import Abandoning
@@ -294,6 +294,9 @@ class DurableTurns(TakingBack):
             execution = await durable.submit(chat, turn, agent, begun.instead_of)
             if execution.status == "ended" or is_taken_back(execution):
                 # By another server, or here, and the store could not say so.
+                if is_taken_back(execution):
+                    chat.taken_back[run_id] = turn
+                    self._journal.write(chat, TurnTakenBack(run_id))
                 attempt.by_another, chat.history = True, services.history
                 return
             if attempt.is_new:

@@ -100,6 +100,9 @@ class Loading(ABC):
     async def _store(self, chat: Chat, record: ChatRecord) -> None: ...
 
     @abstractmethod
+    async def _settle_taking_back(self, chat: Chat, run_ids: Iterable[str]) -> None: ...
+
+    @abstractmethod
     async def _go_on_deleting(self, identity: HarnessIdentity, record: ChatRecord) -> None: ...
 
     def start(self) -> None:
@@ -301,6 +304,7 @@ class Loading(ABC):
         # What was written of it meanwhile counts.
         record = await kept.records.get(identity, record.id) or record
         chat.record = with_blocks(record, blocks.get)
+        _take_sent(chat)
         if not chat.record.title and chat.requests:
             # The server was killed between a message and the title that it gave.
             first = next(iter(chat.requests.values()))
@@ -318,6 +322,7 @@ class Loading(ABC):
         if chat.is_deleted:
             chat.channel.end("deleted")
             return
+        await self._settle_taking_back(chat, chat.record.taking_back)
         self.show(chat)
         kept.follower.resume(chat)
 
@@ -364,6 +369,17 @@ class Loading(ABC):
                         side_bar.put(id, "undo", told[id])
                     else:
                         side_bar.remove(id)
+
+
+def _take_sent(chat: Chat) -> None:
+    """Has the record of a chat be without what went with messages after which a server was killed
+    before it could say so there."""
+    record = replace(chat.record, attachments=chat.pending)
+    for turn in chat.requests.values():
+        if turn.at > record.order:
+            # What was typed after that was kept with the time of that message.
+            record = replace(turn.without_draft(record), order=turn.at)
+    chat.record = record
 
 
 def told_of(failure: StoreError) -> dict[str, Notice]:

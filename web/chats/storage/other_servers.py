@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 
 _Key = tuple[HarnessIdentity, str]
 
+SETTLED_SECONDS = 10.0
+"""Whoever takes a message back has it in the draft by then, or was killed."""
+
 
 class OtherServers(Deleting):
     """The part of `Chats` that follows other servers. In memory there are none."""
@@ -148,6 +151,9 @@ class OtherServers(Deleting):
         for tool in {*record.grants} - {*chat.record.grants}:
             if chat.permissions is not None:
                 chat.permissions.grant(tool)
+        heard = {*record.taking_back} - {*chat.record.taking_back}
+        if heard:
+            self._tasks.create_task(self._settle_later(chat, heard))
         if chat.turn is None:
             # Whoever runs it says what it is at: it may not all have been heard of here.
             record = replace(record, state=chat.record.state)
@@ -163,6 +169,11 @@ class OtherServers(Deleting):
             self._show_restored(chat)
         chat.channel.touch()
         self.show(chat)
+
+    async def _settle_later(self, chat: Chat, run_ids: set[str]) -> None:
+        await asyncio.sleep(SETTLED_SECONDS)
+        if self._chats.get(chat.key) is chat and not chat.is_deleted:
+            await self._settle_taking_back(chat, run_ids)
 
     async def _forget_here(self, kept: Kept, chat: Chat) -> None:
         """Another server deleted it for good."""

@@ -277,6 +277,7 @@ def record_form(record: ChatRecord) -> Record:
         "memory": record.memory,
         "grants": list(record.grants),
         "servers": list(record.servers),
+        "taking_back": list(record.taking_back),
         "state": record.state,
     }
     return Record(record.id, record.order, body, record.deleted_at)
@@ -302,6 +303,7 @@ def record_from(row: Record) -> ChatRecord:
         memory=fields.flag("memory", False),
         grants=_texts(fields, "grants"),
         servers=tuple(fields.items("servers", [])),
+        taking_back=_texts(fields, "taking_back"),
         state=_state(fields.text("state", "idle")),
         stored=row,
     )

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat, attachment_part
+from web.chats.registry.composing import before_draft
 from web.chats.setup import typed_setup
 from web.chats.transcript.inputs import find_input
 from web.harness.tools.forms import read_typed
@@ -99,6 +100,8 @@ class _Forms:
             queue=True,
             model=fields.get("model", ""),
             attached=True,
+            # Without script a draft is kept by forms of this page alone.
+            draft=fields.get("draft", "") if by_script(request) else chat.record.draft,
         )
         went = before - {each.id for each in chat.record.attachments}
         # Their chips may be on the page for a while yet: it has to know that nothing waits there.
@@ -154,10 +157,8 @@ class _Forms:
             changed = stay(request, chat).headers["HX-Trigger"]
             return HTMLResponse(html, headers={"HX-Trigger": changed, "HX-Reswap": "none"})
         waits = next((each.text for each in chat.queue if each.run_id == run_id), "")
-        draft = before_draft(chat, waits)
-        self._chats.check_draft(draft)
+        self._chats.check_draft(before_draft(chat.record.draft, waits))
         await self._chats.take_back(chat, run_id)
-        await self._chats.keep_draft(chat, draft)
         return stay(request, chat)
 
     async def retry(self, chat: Chat, fields: Fields, request: Request) -> Response:
@@ -229,11 +230,6 @@ def _edited(text: str) -> JsonObject | None:
 
 def by_script(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
-
-
-def before_draft(chat: Chat, text: str) -> str:
-    """A text before what is typed in a chat and not sent."""
-    return "\n\n".join(part for part in (text, chat.record.draft) if part.strip())
 
 
 def stay(request: Request, chat: Chat, events: dict[str, Any] | None = None) -> Response:

@@ -7,10 +7,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from web.chats.chat import Chat
+from web.chats.registry.composing import before_draft
 from web.chats.servers.readings import Material, words_of
 from web.harness.values.errors import HarnessError, NotFound
 from web.ui.form_data import Fields
-from web.ui.pages.forms import before_draft, by_script, leave, of_a_chat, read_fields, stay
+from web.ui.pages.forms import by_script, leave, of_a_chat, read_fields, stay
 from web.ui.servers.resource_forms import typed_fields
 from web.ui.services import UiServices
 
@@ -128,7 +129,7 @@ class _PromptForms:
 
     async def _put(self, chat: Chat, material: Material) -> None:
         """Attaches what belongs to it, and puts the text before what is typed. All or nothing."""
-        draft = before_draft(chat, material.text)
+        draft = before_draft(chat.record.draft, material.text)
         self._chats.check_draft(draft)
         await self._chats.attach(chat, material.blocks)
         await self._chats.keep_draft(chat, draft)
