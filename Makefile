@@ -6,7 +6,8 @@ VENV ?= .venv
 ARGS ?=
 # Arguments for pytest, say: make test TESTS="tests/chats -k order"
 TESTS ?=
-WORKERS ?= auto
+# Half as many again as there are cores: tests wait a good deal for servers and browsers.
+WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN || echo 2) * 3 + 1) / 2 )))
 
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
